@@ -10,7 +10,7 @@ std::string FencingRule::NoteObeyed(int server, int chief, int64_t begun) {
     return absl::StrCat("a server obeys process ", chief, " after its successor, process ",
                         obeyed.chief);
   }
-  if (chief > obeyed.chief) obeyed = {chief, ++events_};
+  if (chief > obeyed.chief && owners_.contains(chief)) obeyed = {chief, ++events_};
   return "";
 }
 

@@ -4,17 +4,22 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 namespace keelson {
 
 // A chief commits no snapshot if, before its last part was written, a server has obeyed a chief
-// that was started later; and no server obeys a chief after it has obeyed a later one. Processes
-// are known by the order of their starts. Not thread-safe.
+// that was started later and owned the model directory; and no server obeys a chief after it has
+// obeyed such a one. A chief that cannot take the directory has no term of its own, by which
+// servers would tell it from another; it can commit nothing either. Processes are known by the
+// order of their starts. Not thread-safe.
 class FencingRule {
  public:
   // The number of what happens now: the calls of others begin before or after it.
   int64_t Now() { return ++events_; }
+  // A chief has written that it owns the model directory.
+  void NoteOwner(int chief) { owners_.insert(chief); }
   // A part of a snapshot was written, as the chief learns.
   void NoteWritten(int chief) { written_[chief] = ++events_; }
   // A server has carried out a chief's call, which began at `begun`. Returns what is wrong; empty:
@@ -32,8 +37,9 @@ class FencingRule {
   };
 
   int64_t events_ = 0;
+  std::set<int> owners_;
   std::map<int, int64_t> written_;  // by chief
-  std::map<int, Obeyed> obeyed_;    // by server that lives: the latest chief
+  std::map<int, Obeyed> obeyed_;    // by server that lives: the latest owner
 };
 
 }  // namespace keelson

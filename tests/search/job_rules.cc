@@ -38,6 +38,7 @@ void JobRules::NoteNameChanged(const std::string& path) {
 }
 
 void JobRules::NoteReplaced(const std::string& path, int process) {
+  if (path == JoinPath(model_dir_, "JOB")) fencing_.NoteOwner(process);
   if (path != JoinPath(model_dir_, "checkpoint")) return;
   const std::string wrong = fencing_.CheckCommit(process);
   if (!wrong.empty()) violate_(absl::StrCat("fencing: ", wrong));

@@ -94,6 +94,8 @@ TEST_F(SnapshotRuleTest, NoticesSequencesThatGrow) {
 
 TEST(FencingRule, HoldsAReplacedChiefToCommitNothing) {
   FencingRule rule;
+  rule.NoteOwner(1);
+  rule.NoteOwner(2);
   rule.NoteWritten(1);
   EXPECT_EQ(rule.CheckCommit(1), "");
   EXPECT_EQ(rule.NoteObeyed(/*server=*/7, /*chief=*/2, rule.Now()), "");
@@ -108,10 +110,22 @@ TEST(FencingRule, HoldsAReplacedChiefToCommitNothing) {
 
 TEST(FencingRule, HoldsAServerToObeyTheLatestChief) {
   FencingRule rule;
+  rule.NoteOwner(1);
+  rule.NoteOwner(2);
   const int64_t before = rule.Now();
   EXPECT_EQ(rule.NoteObeyed(7, 2, rule.Now()), "");
   EXPECT_EQ(rule.NoteObeyed(7, 1, before), "") << "a call that was under way";
   EXPECT_EQ(rule.NoteObeyed(8, 1, rule.Now()), "") << "another server";
+  EXPECT_NE(rule.NoteObeyed(7, 1, rule.Now()), "");
+}
+
+TEST(FencingRule, KnowsNoOrderOfChiefsThatDoNotOwnTheDirectory) {
+  FencingRule rule;
+  rule.NoteOwner(1);
+  EXPECT_EQ(rule.NoteObeyed(7, 2, rule.Now()), "");
+  EXPECT_EQ(rule.NoteObeyed(7, 1, rule.Now()), "");
+  rule.NoteOwner(2);
+  EXPECT_EQ(rule.NoteObeyed(7, 2, rule.Now()), "");
   EXPECT_NE(rule.NoteObeyed(7, 1, rule.Now()), "");
 }
 
