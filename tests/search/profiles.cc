@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "absl/types/span.h"
+
 namespace keelson {
 namespace {
 
@@ -21,13 +23,13 @@ struct Point {
   At at;
 };
 
-const std::vector<Point> kCommitPoints = {
+constexpr Point kCommitPoints[] = {
     {"CommitRound", When::kSend, At::kChief},      {"CommitRound", When::kAnswer, At::kChief},
     {"CommitRound", When::kExecute, At::kServer},  {"CommitRound", When::kExecuted, At::kServer},
     {"CommitRound", When::kExecuted, At::kServer}, {"PushPull", When::kExecuted, At::kServer},
     {"PushPull", When::kAnswer, At::kWorker},      {"AcquireWork", When::kExecuted, At::kChief},
 };
-const std::vector<Point> kCutPoints = {
+constexpr Point kCutPoints[] = {
     {"PrepareCut", When::kSend, At::kChief},
     {"PrepareCut", When::kExecute, At::kServer},
     {"PrepareCut", When::kExecuted, At::kServer},
@@ -47,7 +49,7 @@ const std::vector<Point> kCutPoints = {
     {"append", When::kAfter, At::kWriter},
     {"rename", When::kAfter, At::kWriter},
 };
-const std::vector<Point> kMemberPoints = {
+constexpr Point kMemberPoints[] = {
     {"PushPull", When::kSend, At::kWorker},       {"PushPull", When::kExecute, At::kServer},
     {"PushPull", When::kAnswer, At::kWorker},     {"AcquireWork", When::kExecuted, At::kChief},
     {"AcquireWork", When::kAnswer, At::kWorker},  {"Heartbeat", When::kExecuted, At::kChief},
@@ -96,11 +98,11 @@ struct Occasion {
   std::optional<SimTrigger> trigger;
 };
 
-Occasion DrawOccasion(const std::vector<Point>& points, const Scenario& scenario, Dice* dice) {
+Occasion DrawOccasion(absl::Span<const Point> points, const Scenario& scenario, Dice* dice) {
   Occasion occasion;
   occasion.at = dice->Milliseconds(300, 7000);
   if (points.empty() || dice->OnceIn(4)) return occasion;
-  const Point& point = dice->Pick(points);
+  const Point& point = points[dice->Index(points.size())];
   occasion.trigger = {NodeAt(point.at, scenario, dice), point.what, point.when,
                       dice->Roll(1, dice->OnceIn(2) ? 2 : 12)};
   return occasion;
@@ -173,9 +175,9 @@ SimFault AnyFault(const Occasion& occasion, const Scenario& scenario, Dice* dice
 }
 
 std::vector<Point> AllPoints() {
-  std::vector<Point> points = kCommitPoints;
-  points.insert(points.end(), kCutPoints.begin(), kCutPoints.end());
-  points.insert(points.end(), kMemberPoints.begin(), kMemberPoints.end());
+  std::vector<Point> points(std::begin(kCommitPoints), std::end(kCommitPoints));
+  points.insert(points.end(), std::begin(kCutPoints), std::end(kCutPoints));
+  points.insert(points.end(), std::begin(kMemberPoints), std::end(kMemberPoints));
   return points;
 }
 
@@ -333,7 +335,8 @@ std::vector<SimFault> DrawDrains(const Scenario& scenario, Dice* dice) {
 
 std::vector<SimFault> DrawRestarts(const Scenario& scenario, Dice* dice) {
   const Occasion occasion =
-      DrawOccasion(dice->OnceIn(2) ? kCutPoints : std::vector<Point>(), scenario, dice);
+      DrawOccasion(dice->OnceIn(2) ? absl::MakeConstSpan(kCutPoints) : absl::Span<const Point>(),
+                   scenario, dice);
   std::vector<SimFault> faults;
   absl::Duration away = dice->Milliseconds(100, 2000);
   if (dice->OnceIn(3)) {
