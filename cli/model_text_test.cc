@@ -1,14 +1,14 @@
 #include "cli/model_text.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
+
+#include "core/model/spec/model_config_testing.h"
 
 namespace keelson {
 namespace {
 
 ModelSpec Siamese() {
-  v1::ModelConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+  const auto spec = InferModelSpec(ParseModel(
       R"pb(input_shape: 6
            layers {
              name: "left"
@@ -37,9 +37,7 @@ ModelSpec Siamese() {
              inputs: "b"
            }
            layers { dense { units: 1 no_bias: true } }
-           loss { kind: SIGMOID_CROSS_ENTROPY })pb",
-      &config));
-  const auto spec = InferModelSpec(config);
+           loss { kind: SIGMOID_CROSS_ENTROPY })pb"));
   EXPECT_TRUE(spec.ok()) << spec.status();
   return spec.value_or(ModelSpec());
 }
@@ -59,8 +57,7 @@ TEST(ModelTextTest, ATableHasARowForEachLayer) {
 }
 
 TEST(ModelTextTest, FeaturesOfIdsSayHowManyIdsThereAre) {
-  v1::ModelConfig config;
-  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+  const auto spec = InferModelSpec(ParseModel(
       R"pb(features {
              name: "item"
              id {}
@@ -87,9 +84,7 @@ TEST(ModelTextTest, FeaturesOfIdsSayHowManyIdsThereAre) {
              inputs: "b"
            }
            layers { dense { units: 1 no_bias: true } }
-           loss { kind: SIGMOID_CROSS_ENTROPY })pb",
-      &config));
-  const auto spec = InferModelSpec(config);
+           loss { kind: SIGMOID_CROSS_ENTROPY })pb"));
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(ModelTable(*spec),
             "layer    kind           inputs  output                    parameters  operations\n"

@@ -2,7 +2,6 @@
 #ifndef KEELSON_CORE_MODEL_MODEL_TESTING_H_
 #define KEELSON_CORE_MODEL_MODEL_TESTING_H_
 
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,15 +14,10 @@
 #include "core/base/random.h"
 #include "core/device/factory/device_factory.h"
 #include "core/model/model.h"
+#include "core/model/spec/model_config_testing.h"
 #include "testing/device/delayed_device_testing.h"
 
 namespace keelson {
-
-inline v1::ModelConfig ParseModel(const std::string& text) {
-  v1::ModelConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
-  return config;
-}
 
 // Uniform in [-scale, scale).
 inline void FillRandom(uint64_t seed, float scale, absl::Span<float> out) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/model/model_testing.h"
+#include "core/model/spec/model_config_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {

@@ -1,7 +1,6 @@
 // The kinds of layers over dense values: their shapes, variables and operations, and what they
 // refuse.
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/model/spec/model_config_testing.h"
 #include "core/model/spec/model_spec.h"
 
 namespace keelson {
@@ -17,9 +17,7 @@ namespace {
 using testing::ElementsAre;
 
 absl::StatusOr<ModelSpec> InferText(const std::string& model) {
-  v1::ModelConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(model, &config)) << model;
-  return InferModelSpec(config);
+  return InferModelSpec(ParseModel(model));
 }
 
 // Between the features and a dense layer for the loss.

@@ -1,11 +1,11 @@
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/model/spec/model_config_testing.h"
 #include "core/model/spec/model_spec.h"
 
 namespace keelson {
@@ -83,9 +83,7 @@ constexpr char kEmbeddingLayers[] = R"pb(
 )pb";
 
 absl::StatusOr<ModelSpec> InferEmbeddings(const std::string& text) {
-  v1::ModelConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
-  return InferModelSpec(config);
+  return InferModelSpec(ParseModel(text));
 }
 
 TEST(EmbeddingLayersTest, HaveRowsOfVariables) {

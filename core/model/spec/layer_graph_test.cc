@@ -1,7 +1,6 @@
 #include "core/model/spec/layer_graph.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 
 #include <string>
 #include <utility>
@@ -9,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/model/spec/model_config_testing.h"
 
 namespace keelson {
 namespace {
@@ -19,9 +19,7 @@ const std::vector<std::string> kOne = {"features"};
 
 absl::StatusOr<LayerGraph> Order(const std::string& layers,
                                  const std::vector<std::string>& features = kOne) {
-  v1::ModelConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(layers, &config)) << layers;
-  return OrderLayers(config, features);
+  return OrderLayers(ParseModel(layers), features);
 }
 
 // "NAME(INPUT, ...)" of each layer.

@@ -1,7 +1,6 @@
 #include "core/model/spec/model_spec.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 
 #include <cmath>
 #include <string>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/model/spec/model_config_testing.h"
 
 namespace keelson {
 namespace {
@@ -17,9 +17,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 absl::StatusOr<ModelSpec> Infer(const std::string& text) {
-  v1::ModelConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
-  return InferModelSpec(config);
+  return InferModelSpec(ParseModel(text));
 }
 
 // A model of `layers` over images of 28 x 28 x 1, with a loss for ten classes.
