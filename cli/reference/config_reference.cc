@@ -42,7 +42,7 @@ std::string SourceComment(const T& descriptor) {
   return descriptor.GetSourceLocation(&location) ? CommentText(location) : "";
 }
 
-// Of an enum's first value, which stands for a field that is not set: "GLOROT_UNIFORM".
+// Whether the value is the one that a field has which is not set; its comment names the default.
 bool IsUnspecified(const EnumValueDescriptor& value) {
   return value.number() == 0 && absl::EndsWith(value.name(), "UNSPECIFIED");
 }

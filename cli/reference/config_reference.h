@@ -19,7 +19,8 @@ absl::string_view ConfigDescriptors();
 // Thread-compatible; its descriptors live as long as it.
 class ConfigReference {
  public:
-  // Of a serialized FileDescriptorSet that has keelson.v1.TrainConfig. INTERNAL: it has not.
+  // Makes a reference of a serialized FileDescriptorSet. INTERNAL: it is none, or has no
+  // keelson.v1.TrainConfig.
   static absl::StatusOr<ConfigReference> Open(absl::string_view descriptors);
 
   // The field at `path`, "model.layers.dense": what it is, and its own fields. Positions in lists

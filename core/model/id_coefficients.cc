@@ -27,6 +27,21 @@ void SortByUpperHalf(uint64_t most, std::vector<uint64_t>* keys, std::vector<uin
   }
 }
 
+double Divisor(Combiner combiner, absl::Span<const float> weights) {
+  double sum = 0;
+  switch (combiner) {
+    case Combiner::kSum:
+      return 1;
+    case Combiner::kMean:
+      for (const float weight : weights) sum += double{weight};
+      return sum;
+    case Combiner::kSqrtN:
+      for (const float weight : weights) sum += double{weight} * double{weight};
+      return std::sqrt(sum);
+  }
+  return 1;
+}
+
 }  // namespace
 
 void IdEntries::Set(const FeatureValues& values, int64_t first, int64_t examples) {
@@ -71,25 +86,6 @@ void IdEntries::Transpose() {
   }
   id_offsets_.push_back(static_cast<int32_t>(order_.size()));
 }
-
-namespace {
-
-double Divisor(Combiner combiner, absl::Span<const float> weights) {
-  double sum = 0;
-  switch (combiner) {
-    case Combiner::kSum:
-      return 1;
-    case Combiner::kMean:
-      for (const float weight : weights) sum += double{weight};
-      return sum;
-    case Combiner::kSqrtN:
-      for (const float weight : weights) sum += double{weight} * double{weight};
-      return std::sqrt(sum);
-  }
-  return 1;
-}
-
-}  // namespace
 
 void CoefficientsOf(const IdEntries& entries, Combiner combiner, absl::Span<float> coefficients) {
   std::copy(entries.weights().begin(), entries.weights().end(), coefficients.begin());

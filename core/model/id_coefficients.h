@@ -16,9 +16,10 @@ namespace keelson {
 // next Set.
 class IdEntries {
  public:
-  // Of records [first, first + examples) of values that CheckFeatures accepts.
+  // Takes records [first, first + examples) of values that CheckFeatures accepts. The weights must
+  // stay until the next Set.
   void Set(const FeatureValues& values, int64_t first, int64_t examples);
-  // The transposed one as well: rows_by_id and what follows it.
+  // Makes the transposed matrix: distinct_ids and what follows it.
   void Transpose();
 
   // By examples: [examples + 1], and the id of each entry.
@@ -42,7 +43,7 @@ class IdEntries {
   std::vector<int32_t> id_offsets_;
   std::vector<int32_t> examples_;
   std::vector<int32_t> positions_;
-  // Of each entry: the id in the upper half, the position in the lower.
+  // An entry's id is in the upper half, its position in the lower; sorted_ is memory for the sort.
   std::vector<uint64_t> order_;
   std::vector<uint64_t> sorted_;
   std::vector<int32_t> example_of_;

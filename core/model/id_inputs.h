@@ -35,7 +35,8 @@ class IdInputs {
   // Makes room for no example.
   void Free();
 
-  // Of a layer, by its position in ModelSpec::layers; null: it takes no ids.
+  // Returns the matrix of a layer, which is known by its position in ModelSpec::layers; null: the
+  // layer takes no ids.
   const IdMatrix* For(size_t layer) const;
 
  private:
