@@ -25,10 +25,12 @@ cublasComputeType_t ComputeType(Precision precision) {
   return precision == Precision::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
+// A bias by itself is added by cuBLASLt. Its ReLU is not used: some of its algorithms make 0 of NaN
+// (on an H100 those of bfloat16, and of thin products in each precision), which would hide that a
+// training has diverged.
 cublasLtEpilogue_t FusedEpilogue(const CudaEpilogue& epilogue) {
-  const bool relu = epilogue.activation == ActivationKind::kRelu;
-  if (epilogue.bias != nullptr) return relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
-  return relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
+  const bool fused = epilogue.bias != nullptr && !epilogue.activation;
+  return fused ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 }  // namespace
@@ -100,9 +102,9 @@ void CudaProducts::MultiplyOperands(const MatMulArgs& args, const void* a, const
     const int64_t n = args.m * args.n;
     context_->Check("FillKernel", args.beta == 0 ? cuda::LaunchFill(stream, 0, n, c)
                                                  : cuda::LaunchScale(stream, args.beta, n, c));
-  } else if (Try({args, a, b, c, FusedEpilogue(epilogue), epilogue.bias})) {
+  } else if (const cublasLtEpilogue_t fused = FusedEpilogue(epilogue);
+             fused != CUBLASLT_EPILOGUE_DEFAULT && Try({args, a, b, c, fused, epilogue.bias})) {
     left.bias = nullptr;
-    if (left.activation == ActivationKind::kRelu) left.activation.reset();
   } else if (!Try({args, a, b, c, CUBLASLT_EPILOGUE_DEFAULT, nullptr})) {
     context_->Fail(context_->Error(absl::StrCat("cublasLtMatmulAlgoGetHeuristic: no algorithm for ",
                                                 args.m, " x ", args.n, " x ", args.k)));

@@ -32,36 +32,52 @@ void ExpectNear(const Floats& actual, const reference::Doubles& expected, double
 }
 
 // The epilogue in plain loops.
+reference::Doubles WithBias(reference::Doubles product, const Floats& bias) {
+  for (size_t i = 0; i < product.size(); ++i) product[i] += bias[i % bias.size()];
+  return product;
+}
+
 reference::Doubles WithEpilogue(reference::Doubles product, const Floats& bias,
                                 ActivationKind activation) {
-  for (size_t i = 0; i < product.size(); ++i) {
-    product[i] = reference::Activate(activation, product[i] + bias[i % bias.size()]);
-  }
+  product = WithBias(std::move(product), bias);
+  for (double& value : product) value = reference::Activate(activation, value);
   return product;
 }
 
 class CudaProductsTest : public EmulatedGpuTest {};
 
+TEST_F(CudaProductsTest, ActivationsAreKernelsWithTheirBias) {
+  const MatMulArgs args{6, 5, 7};
+  const Floats a = Random(42, 1), b = Random(35, 2), bias = Random(5, 3);
+  for (ActivationKind kind :
+       {ActivationKind::kRelu, ActivationKind::kTanh, ActivationKind::kSigmoid}) {
+    Open();
+    const Memory c = *device_->Allocate(30), bias_memory = Put(bias);
+    const Memory a_memory = Put(a), b_memory = Put(b);
+    const cuda_emulation::Statistics before = Now();
+    device_->MatMul(args, *a_memory, *b_memory, {bias_memory.get(), kind}, c.get());
+    EXPECT_EQ(Now().kernel_launches - before.kernel_launches, 1);
+    EXPECT_EQ(Now().products - before.products, 1);
+    ExpectNear(Get(*c), WithEpilogue(reference::MatMul(args, a, b, {}), bias, kind), 1e-5);
+  }
+}
+
 // cublasLtMatmulAlgoGetHeuristic is asked for the fused form first.
-TEST_F(CudaProductsTest, EpiloguesThatCublasHasNotAreKernels) {
+TEST_F(CudaProductsTest, ABiasThatCublasDoesNotAddIsAKernel) {
   const MatMulArgs args{6, 5, 7};
   const Floats a = Random(42, 1), b = Random(35, 2), bias = Random(5, 3);
   for (int refusal :
        {CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_INVALID_VALUE}) {
+    Open();
+    const Memory c = *device_->Allocate(30), bias_memory = Put(bias);
+    const Memory a_memory = Put(a), b_memory = Put(b);
     const bool fused = refusal == CUBLAS_STATUS_SUCCESS;
-    for (ActivationKind kind :
-         {ActivationKind::kRelu, ActivationKind::kTanh, ActivationKind::kSigmoid}) {
-      Open();
-      const Memory c = *device_->Allocate(30), bias_memory = Put(bias);
-      const Memory a_memory = Put(a), b_memory = Put(b);
-      if (!fused) FailCall("cublasLtMatmulAlgoGetHeuristic", 1, refusal);
-      const cuda_emulation::Statistics before = Now();
-      device_->MatMul(args, *a_memory, *b_memory, {bias_memory.get(), kind}, c.get());
-      const bool one_launch = fused && kind == ActivationKind::kRelu;
-      EXPECT_EQ(Now().kernel_launches - before.kernel_launches, one_launch ? 0 : 1);
-      EXPECT_EQ(Now().products - before.products, 1);
-      ExpectNear(Get(*c), WithEpilogue(reference::MatMul(args, a, b, {}), bias, kind), 1e-5);
-    }
+    if (!fused) FailCall("cublasLtMatmulAlgoGetHeuristic", 1, refusal);
+    const cuda_emulation::Statistics before = Now();
+    device_->MatMul(args, *a_memory, *b_memory, {bias_memory.get()}, c.get());
+    EXPECT_EQ(Now().kernel_launches - before.kernel_launches, fused ? 0 : 1);
+    EXPECT_EQ(Now().products - before.products, 1);
+    ExpectNear(Get(*c), WithBias(reference::MatMul(args, a, b, {}), bias), 1e-5);
   }
 }
 

@@ -54,8 +54,8 @@ void StoreColumn(const Product& product, int64_t col, const float* sums) {
     float value = product.alpha * sums[row];
     if (product.beta != 0) value += product.beta * c[row];
     if (product.bias != nullptr) value += product.bias[row];
-    // A NaN stays one.
-    if (product.relu && value < 0) value = 0;
+    // NaN becomes 0, as with some of the real algorithms.
+    if (product.relu && !(value > 0)) value = 0;
     d[row] = value;
   }
 }
