@@ -6,6 +6,9 @@
 namespace keelson::cuda {
 namespace {
 
+constexpr int kTilesAtOnce = 4;
+constexpr int kPacksAtOnce = 4;
+
 struct Float16 {
   __device__ static uint16_t Encode(float x) { return ToFloat16(x); }
   __device__ static float Decode(uint16_t code) { return FromFloat16(code); }
@@ -21,28 +24,56 @@ __device__ uint32_t EncodeTwo(float low, float high) {
   return Format::Encode(low) | static_cast<uint32_t>(Format::Encode(high)) << 16;
 }
 
-// One block for each tile.
+template <typename Format>
+__device__ Pack<4> DecodeFour(uint2 codes) {
+  return {{Format::Decode(static_cast<uint16_t>(codes.x)),
+           Format::Decode(static_cast<uint16_t>(codes.x >> 16)),
+           Format::Decode(static_cast<uint16_t>(codes.y)),
+           Format::Decode(static_cast<uint16_t>(codes.y >> 16))}};
+}
+
+// `codes` are at a multiple of 4, as the offsets of blocks are.
+template <typename Format>
+__device__ void StoreShorts(Pack<4> x, TileShare share, uint8_t* codes) {
+  if (share.whole) {
+    const uint2 words = {EncodeTwo<Format>(x.lane[0], x.lane[1]),
+                         EncodeTwo<Format>(x.lane[2], x.lane[3])};
+    if (reinterpret_cast<uintptr_t>(codes) % sizeof(uint2) == 0) {
+      *reinterpret_cast<uint2*>(codes) = words;
+    } else {
+      reinterpret_cast<uint32_t*>(codes)[0] = words.x;
+      reinterpret_cast<uint32_t*>(codes)[1] = words.y;
+    }
+    return;
+  }
+  auto* const shorts = reinterpret_cast<uint16_t*>(codes);
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    if (k < share.count) shorts[k] = Format::Encode(x.lane[k]);
+  }
+}
+
+// One block for each tile. A thread reads of several tiles before it writes, so that more bytes are
+// on their way from memory.
 template <typename Format>
 __global__ void __launch_bounds__(kThreads)
     EncodeShortsKernel(const WireTile* __restrict__ tiles, int64_t num_tiles,
                        const float* __restrict__ gradient, uint8_t* __restrict__ to) {
-#pragma unroll 2
-  for (int64_t i = blockIdx.x; i < num_tiles; i += gridDim.x) {
-    const WireTile tile = tiles[i];
-    const TileShare share = TileShareOf(tile);
-    const Pack<4> x = LoadShare(gradient, tile, share);
-    // A multiple of 4, as the offsets of blocks are.
-    auto* const codes = reinterpret_cast<uint32_t*>(to + tile.offset + 2 * share.first);
-    if (share.count == 4) {
-      codes[0] = EncodeTwo<Format>(x.lane[0], x.lane[1]);
-      codes[1] = EncodeTwo<Format>(x.lane[2], x.lane[3]);
-      continue;
-    }
-    auto* const shorts = reinterpret_cast<uint16_t*>(codes);
+  for (int64_t first = blockIdx.x; first < num_tiles; first += int64_t{kTilesAtOnce} * gridDim.x) {
+    TileShare shares[kTilesAtOnce] = {};
+    Pack<4> packs[kTilesAtOnce];
+    uint8_t* codes[kTilesAtOnce] = {};
 #pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      if (k < share.count) shorts[k] = Format::Encode(x.lane[k]);
+    for (int k = 0; k < kTilesAtOnce; ++k) {
+      const int64_t i = first + int64_t{k} * gridDim.x;
+      if (i >= num_tiles) continue;
+      const WireTile tile = tiles[i];
+      shares[k] = TileShareOf(tile);
+      packs[k] = LoadShare(gradient, tile, shares[k]);
+      codes[k] = to + tile.offset + sizeof(uint16_t) * shares[k].first;
     }
+#pragma unroll
+    for (int k = 0; k < kTilesAtOnce; ++k) StoreShorts<Format>(packs[k], shares[k], codes[k]);
   }
 }
 
@@ -72,7 +103,7 @@ __global__ void __launch_bounds__(kThreads)
     uint8_t* const group = to + tile.offset;
     if (threadIdx.x == 0) *reinterpret_cast<float*>(group) = scale;
     uint8_t* const bytes = group + sizeof(float) + share.first;
-    if (share.count == 4) {
+    if (share.whole) {
       *reinterpret_cast<uint32_t*>(bytes) = codes;
     } else {
       for (int k = 0; k < share.count; ++k) bytes[k] = static_cast<uint8_t>(codes >> (8 * k));
@@ -81,29 +112,27 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Eight elements at a time where `to` is at a multiple of 16.
+// Four elements at a time where `from` is at a multiple of 8, and `to` of 16.
 template <typename Format>
 __global__ void __launch_bounds__(kThreads)
     DecodeShortsKernel(bool aligned, int64_t n, const uint8_t* __restrict__ from,
                        float* __restrict__ to) {
-  const int64_t eights = aligned ? n / 8 : 0;
-#pragma unroll 2
-  for (int64_t i = ThreadIndex(); i < eights; i += ThreadCount()) {
-    const uint4 codes = reinterpret_cast<const uint4*>(from)[i];
-    const uint32_t words[4] = {codes.x, codes.y, codes.z, codes.w};
-    Pack<4> low, high;
+  const int64_t fours = aligned ? n / 4 : 0;
+  for (int64_t first = ThreadIndex(); first < fours; first += kPacksAtOnce * ThreadCount()) {
+    uint2 codes[kPacksAtOnce] = {};
 #pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      low.lane[2 * k] = Format::Decode(static_cast<uint16_t>(words[k]));
-      low.lane[2 * k + 1] = Format::Decode(static_cast<uint16_t>(words[k] >> 16));
-      high.lane[2 * k] = Format::Decode(static_cast<uint16_t>(words[2 + k]));
-      high.lane[2 * k + 1] = Format::Decode(static_cast<uint16_t>(words[2 + k] >> 16));
+    for (int k = 0; k < kPacksAtOnce; ++k) {
+      const int64_t i = first + k * ThreadCount();
+      if (i < fours) codes[k] = reinterpret_cast<const uint2*>(from)[i];
     }
-    StorePack(low, to + 8 * i);
-    StorePack(high, to + 8 * i + 4);
+#pragma unroll
+    for (int k = 0; k < kPacksAtOnce; ++k) {
+      const int64_t i = first + k * ThreadCount();
+      if (i < fours) StorePack(DecodeFour<Format>(codes[k]), to + 4 * i);
+    }
   }
   const auto* const codes = reinterpret_cast<const uint16_t*>(from);
-  for (int64_t i = 8 * eights + ThreadIndex(); i < n; i += ThreadCount()) {
+  for (int64_t i = 4 * fours + ThreadIndex(); i < n; i += ThreadCount()) {
     to[i] = Format::Decode(codes[i]);
   }
 }
@@ -119,8 +148,8 @@ cudaError_t LaunchEncodeShorts(cudaStream_t stream, const WireTables& tables, co
 template <typename Format>
 cudaError_t LaunchDecodeShorts(cudaStream_t stream, int64_t n, const uint8_t* from, float* to) {
   if (n == 0) return cudaSuccess;
-  const bool aligned = IsAligned(from, sizeof(uint4)) && IsAligned(to, sizeof(Pack<4>));
-  return Launch(DecodeShortsKernel<Format>, BlocksFor(aligned ? (n + 7) / 8 : n), stream, aligned,
+  const bool aligned = IsAligned(from, sizeof(uint2)) && IsAligned(to, sizeof(Pack<4>));
+  return Launch(DecodeShortsKernel<Format>, BlocksFor(aligned ? (n + 3) / 4 : n), stream, aligned,
                 n, from, to);
 }
 

@@ -16,16 +16,19 @@ static_assert(kWireTileElements == 4 * kThreads, "each thread has four elements"
 // A thread's elements of a tile: those from `first` on that are below the tile's end.
 struct TileShare {
   int first;
-  int count;  // 0 to 4
+  int count;   // 0 to 4
+  bool whole;  // 4
 };
 
+// `whole` is not computed from `count`: CUDA 13.0's ptxas takes "the clamped number is 4" for true
+// of 0, too, when it has both from one instruction of sm_90 (VIMNMX.RELU).
 __device__ inline TileShare TileShareOf(const WireTile& tile) {
   const int first = 4 * static_cast<int>(threadIdx.x), left = tile.num_elements - first;
-  return {first, left < 0 ? 0 : (left < 4 ? left : 4)};
+  return {first, left < 0 ? 0 : (left < 4 ? left : 4), left >= 4};
 }
 
 __device__ inline bool IsWholePack(const float* array, const WireTile& tile, TileShare share) {
-  return share.count == 4 &&
+  return share.whole &&
          reinterpret_cast<uintptr_t>(array + tile.first_element) % sizeof(Pack<4>) == 0;
 }
 
