@@ -26,6 +26,9 @@ TEST_F(KernelLossTest, SoftmaxCrossEntropy) {
   for (auto [rows, classes] : {std::pair<int64_t, int64_t>{1, 1},
                                {3, 2},
                                {9, 10},
+                               {600, 15},
+                               {257, 16},
+                               {70, 17},
                                {257, 31},
                                {5, 32},
                                {7, 33},
@@ -35,6 +38,7 @@ TEST_F(KernelLossTest, SoftmaxCrossEntropy) {
                                {4, 511},
                                {2, 512},
                                {3, 513},
+                               {2, 1024},
                                {2, 1025},
                                {1, 5000}}) {
     SCOPED_TRACE(testing::Message() << rows << " rows, " << classes << " classes");
@@ -57,7 +61,7 @@ TEST_F(KernelLossTest, SoftmaxCrossEntropy) {
 }
 
 TEST_F(KernelLossTest, SoftmaxKeepsWhatIsNotFiniteVisible) {
-  for (int64_t classes : {3, 40, 600}) {
+  for (int64_t classes : {3, 20, 40, 600, 2000}) {
     for (float value : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
       Floats scores(2 * classes, 1.0f);
       scores[1] = value;
