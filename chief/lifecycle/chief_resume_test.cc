@@ -26,7 +26,7 @@ std::vector<int64_t> StepsOf(const v1::AcquireWorkResponse& lease) {
 TEST_F(ChiefRunTest, ARestartedChiefAdoptsTheRunningCluster) {
   Start();
   Join(service(), kWorker);
-  const v1::AcquireWorkResponse done = Acquire(service(), {});
+  const v1::AcquireWorkResponse done = AwaitWork(service());
   const v1::AcquireWorkResponse held = Acquire(service(), Done(done));
   ASSERT_THAT(held.tickets(), SizeIs(Gt(0)));
   const int64_t step = StatusOf(service()).step();
@@ -37,7 +37,7 @@ TEST_F(ChiefRunTest, ARestartedChiefAdoptsTheRunningCluster) {
   AwaitPhase(service(), v1::TRAINING);
   EXPECT_EQ(StatusOf(service()).step(), step);
   EXPECT_THAT(Join(service(), kWorker, {held}).kept_leases(), ElementsAre(held.lease_id()));
-  const v1::AcquireWorkResponse next = Acquire(service(), {});
+  const v1::AcquireWorkResponse next = AwaitWork(service());
   ASSERT_THAT(next.tickets(), SizeIs(Gt(0)));
   EXPECT_THAT(StepsOf(next), Each(Gt(StepsOf(held).back()))) << "no ticket twice";
   for (int s = 0; s < 2; ++s) EXPECT_EQ(servers_[s].initializations().size(), 1u);
@@ -52,7 +52,7 @@ TEST_F(ChiefRunTest, ARestartedChiefAdoptsTheRunningCluster) {
 TEST_F(ChiefRunTest, AServerThatWasRestartedWithTheChiefIsRestored) {
   Start();
   Join(service(), kWorker);
-  const v1::AcquireWorkResponse held = Acquire(service(), {});
+  const v1::AcquireWorkResponse held = AwaitWork(service());
   AwaitStored();
   Kill();
   servers_[1].Restart();
@@ -76,8 +76,8 @@ class MissingServerTest : public ChiefRunTest {
       absl::Duration startup_timeout = absl::Milliseconds(1)) {
     Start();
     Join(service(), kWorker);
-    Report(service(), Done(Acquire(service(), {})));
-    const v1::AcquireWorkResponse held = Acquire(service(), {});
+    Report(service(), Done(AwaitWork(service())));
+    const v1::AcquireWorkResponse held = AwaitWork(service());
     EXPECT_THAT(held.tickets(), SizeIs(Gt(0)));
     AwaitStored();
     Kill();
@@ -94,7 +94,7 @@ class MissingServerTest : public ChiefRunTest {
     AwaitPhase(service(), v1::TRAINING);
     EXPECT_THAT(Join(service(), kWorker, {held}).kept_leases(), ElementsAre(held.lease_id()));
     Report(service(), Done(held));
-    const v1::AcquireWorkResponse next = Acquire(service(), {});
+    const v1::AcquireWorkResponse next = AwaitWork(service());
     ASSERT_THAT(next.tickets(), SizeIs(Gt(0)));
     EXPECT_THAT(StepsOf(next), Each(Gt(StepsOf(held).back()))) << "no ticket twice";
     Report(service(), Done(next));
@@ -165,7 +165,7 @@ TEST_F(ChiefRunTest, AnEmptyDirectoryGivesNoServerInitialValues) {
   options_.supervision.restore = absl::Milliseconds(10);
   Start();
   Join(service(), kWorker);
-  Report(service(), Done(Acquire(service(), {})));
+  Report(service(), Done(AwaitWork(service())));
   while (SnapshotSteps().size() < 2) std::this_thread::yield();
   AwaitStored();
   Kill();
@@ -187,7 +187,7 @@ TEST_F(ChiefRunTest, AnEmptyDirectoryGivesNoServerInitialValues) {
 TEST_F(ChiefRunTest, AnotherNumberOfServersStartsOver) {
   Start();
   Join(service(), kWorker);
-  Report(service(), Done(Acquire(service(), {})));
+  Report(service(), Done(AwaitWork(service())));
   AwaitStored();
   Kill();
   ++options_.incarnation;
@@ -209,7 +209,7 @@ TEST_F(ChiefRunTest, AnotherNumberOfServersStartsOver) {
 TEST_F(ChiefRunTest, AStateThatContradictsItselfStartsOver) {
   Start();
   Join(service(), kWorker);
-  Report(service(), Done(Acquire(service(), {})));
+  Report(service(), Done(AwaitWork(service())));
   AwaitStored();
   Kill();
   for (FakeParameterServer& server : servers_) {
@@ -255,7 +255,7 @@ class LostWorkerTest : public ChiefRunTest {
     options_.lease = absl::Seconds(10);
     Start(&clock_);
     Join(service(), kWorker);
-    EXPECT_EQ(Acquire(service(), {}).tickets(0).step(), 0);
+    EXPECT_EQ(AwaitWork(service()).tickets(0).step(), 0);
     while (!servers_[1].members().contains(worker_)) std::this_thread::yield();
   }
 
@@ -307,7 +307,7 @@ class SynchronousChiefTest : public ChiefRunTest {
   void StartAndStep() {
     Start();
     Join(service(), kWorker);
-    Report(service(), Done(Acquire(service(), {})));
+    Report(service(), Done(AwaitWork(service())));
     while (StatusOf(service()).step() < 1) std::this_thread::yield();
   }
   // Starts the next chief as if the one that was killed had committed round 1 at one server only.
@@ -364,7 +364,7 @@ TEST_F(SynchronousChiefTest, AServerThatMissedACommitIsToldByTheNextChief) {
 
 TEST_F(SynchronousChiefTest, ACommitIsCompletedWithThePushesThatItHadThoughTheModeChanges) {
   StartAndStep();
-  Acquire(service(), {});  // the change waits for this step
+  AwaitWork(service());  // the change waits for this step
   v1::SetModeRequest request;
   request.mutable_mode()->mutable_async();
   v1::SetModeResponse response;
@@ -382,7 +382,7 @@ TEST_F(SynchronousChiefTest, ACommitIsCompletedWithThePushesThatItHadThoughTheMo
 TEST_F(ChiefRunTest, AReplacedChiefEndsWithoutHarm) {
   Start();
   Join(service(), kWorker);
-  Report(service(), Done(Acquire(service(), {})));
+  Report(service(), Done(AwaitWork(service())));
   const int asked = servers_[0].snapshots_asked();
   servers_[1].Replace();
   const absl::Status status = Wait();

@@ -155,7 +155,7 @@ TEST_F(ChiefRunTest, ContinuesFromTheNewestSnapshot) {
   options_.config.mutable_train()->set_max_steps(14);
   Start();
   Join(service(), kWorker);
-  const v1::AcquireWorkResponse lease = Acquire(service(), {});
+  const v1::AcquireWorkResponse lease = AwaitWork(service());
   ASSERT_EQ(lease.tickets_size(), 1);
   EXPECT_EQ(lease.tickets(0).step(), 10);
   EXPECT_FALSE((*directory().ReadDoneMarker()).has_value());
@@ -237,7 +237,7 @@ TEST_F(ChiefRunTest, TheStatusFileTellsWhichServerIsLost) {
 TEST_F(ChiefRunTest, ALossThatIsNotFiniteEndsTheJob) {
   Start();
   Join(service(), kWorker);
-  const v1::AcquireWorkResponse lease = Acquire(service(), {});
+  const v1::AcquireWorkResponse lease = AwaitWork(service());
   v1::HeartbeatRequest heartbeat;
   *heartbeat.mutable_header() = HeaderOf(kWorker);
   heartbeat.mutable_progress()->mutable_figures()->set_non_finite_losses(1);
@@ -289,7 +289,7 @@ TEST_F(ChiefRunTest, TheLastSnapshotHasTheStepsThatAreUnderWay) {
   options_.step_wait = absl::Seconds(5);
   Start();
   Join(service(), kWorker);
-  v1::AcquireWorkResponse lease = Acquire(service(), {});
+  v1::AcquireWorkResponse lease = AwaitWork(service());
   stop_->Raise();
   int64_t steps = 0;
   v1::WorkerProgress done;
@@ -307,7 +307,7 @@ TEST_F(ChiefRunTest, TheLastSnapshotWaitsOnlyAWhileForStepsUnderWay) {
   options_.step_wait = absl::Seconds(5);
   Start(&clock_);
   Join(service(), kWorker);
-  ASSERT_GT(Acquire(service(), {}).tickets_size(), 0);
+  AwaitWork(service());
   stop_->Raise();
   while (!ended_) clock_.Advance(absl::Milliseconds(100));
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
@@ -319,7 +319,7 @@ TEST_F(ChiefRunTest, AServerThatLeavesIsSavedWithTheStepsThatAreUnderWay) {
   options_.config.mutable_train()->set_max_steps(1000);
   Start();
   Join(service(), kWorker);
-  v1::AcquireWorkResponse lease = Acquire(service(), {});
+  v1::AcquireWorkResponse lease = AwaitWork(service());
   servers_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_leaving(true); });
   int64_t steps = 0;
   v1::WorkerProgress done;

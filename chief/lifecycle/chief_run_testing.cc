@@ -49,12 +49,18 @@ v1::AcquireWorkResponse Acquire(ChiefService* chief, const v1::WorkerProgress& p
   v1::AcquireWorkRequest request;
   *request.mutable_header() = HeaderOf(kWorker);
   *request.mutable_progress() = progress;
-  request.mutable_max_wait()->set_seconds(1);
+  request.mutable_max_wait()->set_nanos(10'000'000);
   v1::AcquireWorkResponse response;
   const absl::Status status = chief->AcquireWork(request, &response);
   EXPECT_EQ(status, absl::OkStatus());
   if (!status.ok()) response.set_phase(v1::FAILED);
   return response;
+}
+
+v1::AcquireWorkResponse AwaitWork(ChiefService* chief) {
+  v1::AcquireWorkResponse work;
+  while (work.tickets().empty() && work.phase() != v1::FAILED) work = Acquire(chief, {});
+  return work;
 }
 
 v1::WorkerProgress Done(const v1::AcquireWorkResponse& lease, double loss) {

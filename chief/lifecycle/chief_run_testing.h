@@ -33,7 +33,11 @@ inline void AwaitPhase(ChiefService* chief, v1::JobPhase phase) {
   while (StatusOf(chief).phase() != phase) std::this_thread::yield();
 }
 
+// Without work when there is none for a moment, as while the first snapshot is written.
 v1::AcquireWorkResponse Acquire(ChiefService* chief, const v1::WorkerProgress& progress);
+
+// Waits for work.
+v1::AcquireWorkResponse AwaitWork(ChiefService* chief);
 
 v1::WorkerProgress Done(const v1::AcquireWorkResponse& lease, double loss = 0.5);
 
@@ -49,7 +53,8 @@ v1::JobPhase Work(
 inline void WorkToTheLastStep(ChiefService* chief) {
   Work(chief, [chief] {
     const v1::JobStatus job = StatusOf(chief);
-    return job.step() == job.max_steps();
+    // Both are 0 before the chief has looked for what it goes on with.
+    return job.max_steps() > 0 && job.step() == job.max_steps();
   });
 }
 

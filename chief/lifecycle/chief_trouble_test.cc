@@ -111,7 +111,7 @@ TEST_F(ChiefRunTest, AModelDirectoryThatCannotBeUsedIsWaitedFor) {
   Start();
   Join(service(), kWorker);
   // Work is handed out when the first snapshot is whole, without which it would not be.
-  Report(service(), Done(Acquire(service(), {})));
+  Report(service(), Done(AwaitWork(service())));
   ASSERT_EQ(RenameFile(model_dir, model_dir + ".moved"), absl::OkStatus());
   ASSERT_EQ(WriteFileAtomically(model_dir, "a file"), absl::OkStatus());
   WorkToTheLastStep(service());
@@ -133,7 +133,7 @@ class LostFilesTest : public ChiefRunTest {
     options_.missing_patience = absl::Milliseconds(20);
     Start();
     Join(service(), kWorker);
-    Report(service(), Done(Acquire(service(), {})));
+    Report(service(), Done(AwaitWork(service())));
     while (SnapshotSteps().size() < 2) std::this_thread::yield();
     AwaitStored();
     Kill();
@@ -274,7 +274,7 @@ TEST_F(FullDiskTest, AServerThatIsRestartedWhileTheDirectoryIsWaitedForHoldsNoJo
   options_.config.mutable_checkpoint()->set_save_steps(1000);
   Start();
   Join(service(), kWorker);
-  Report(service(), Done(Acquire(service(), {})));
+  Report(service(), Done(AwaitWork(service())));
   const uint64_t version =
       chief_->coordinator()->persistence()->PersistedState().job().state_version();
   while (server_.shard().job_state_version() < version) std::this_thread::yield();

@@ -257,7 +257,7 @@ TEST_F(ChiefRunTest, AChiefThatFollowsAKilledOneEndsTrainingEarlyToo) {
   options_.config.mutable_train()->set_max_steps(1000);
   Start();
   Join(service(), kWorker);
-  const v1::AcquireWorkResponse lease = Acquire(service(), {});
+  const v1::AcquireWorkResponse lease = AwaitWork(service());
   ASSERT_NE(lease.lease_id(), 0u);
   ASSERT_EQ(EndTraining(service(), Because("good enough")), absl::OkStatus());
   Kill();
