@@ -5,16 +5,42 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/base/random.h"
 #include "core/base/status_macros.h"
+#include "core/model/evaluation_pass.h"
 
 namespace keelson {
 namespace {
 
-uint64_t SeedOfReplica(uint64_t seed, size_t replica) {
-  if (replica == 0) return seed;
-  const auto bits = Philox(seed, StableHash("replica"), replica);
-  return uint64_t{bits[0]} << 32 | bits[1];
+absl::Status CheckVariable(const ModelSpec& spec, size_t variable) {
+  if (variable < spec.variables.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("variable: expected 0 to ", spec.variables.size() - 1, ", found ", variable));
+}
+
+// Of `wire`, which may be null.
+absl::Status CheckWireSet(const WireTransfer* wire, size_t set) {
+  if (wire == nullptr) {
+    return absl::InvalidArgumentError("wire set: expected wire memory, found none");
+  }
+  if (set < wire->sets()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("wire set: expected 0 to ", wire->sets() - 1, ", found ", set));
+}
+
+absl::Status CheckArrays(const ModelSpec& spec, absl::Span<const absl::Span<float>> arrays) {
+  if (arrays.size() != spec.variables.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("gradients: expected ", spec.variables.size(),
+                                                   " arrays, found ", arrays.size()));
+  }
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const VariableSpec& variable = spec.variables[i];
+    const auto found = static_cast<int64_t>(arrays[i].size());
+    if (found == variable.shape.num_elements()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("gradient of ", variable.name, ": expected ",
+                                                   variable.shape.num_elements(),
+                                                   " elements, found ", found));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -35,16 +61,13 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(const v1::ModelConfig& conf
                                                      DeviceGroup* group,
                                                      absl::Span<Device* const> devices) {
   ASSIGN_OR_RETURN(ModelSpec spec, InferModelSpec(config));
-  std::unique_ptr<Model> model(new Model(std::move(spec), group));
-  RETURN_IF_ERROR(model->CreateReplicas(devices));
+  std::unique_ptr<Model> model(new Model(std::move(spec)));
+  RETURN_IF_ERROR(model->CreateParts(group, devices));
   return model;
 }
 
-absl::Status Model::CreateReplicas(absl::Span<Device* const> devices) {
-  for (Device* device : devices) {
-    ASSIGN_OR_RETURN(std::unique_ptr<Replica> replica, Replica::Create(&spec_, device));
-    replicas_.push_back(std::move(replica));
-  }
+absl::Status Model::CreateParts(DeviceGroup* group, absl::Span<Device* const> devices) {
+  ASSIGN_OR_RETURN(replicas_, ReplicaGroup::Create(&spec_, group, devices));
   ASSIGN_OR_RETURN(loss_, LossTransfer::Create(devices.front()));
   for (size_t stage = first().num_stages(); stage-- > 0;) {
     for (const size_t variable : first().variables_of(stage)) {
@@ -67,7 +90,8 @@ void Model::Freeze(absl::Span<const size_t> variables) {
 
 Model::~Model() {
   // Copies under way use host memory, so they must end first.
-  for (const std::unique_ptr<Replica>& replica : replicas_) {
+  if (replicas_ == nullptr) return;
+  for (const std::unique_ptr<Replica>& replica : replicas_->replicas()) {
     replica->device()->Synchronize().IgnoreError();
   }
 }
@@ -75,7 +99,7 @@ Model::~Model() {
 std::vector<absl::Span<float>> Model::HostSpans(
     absl::FunctionRef<DeviceMemory*(size_t)> memory) const {
   std::vector<absl::Span<float>> spans;
-  if (replicas_.size() > 1) return spans;
+  if (replicas_->size() > 1) return spans;
   for (size_t i = 0; i < spec_.variables.size(); ++i) {
     spans.push_back(first().device()->HostSpan(memory(i)));
     if (spans.back().empty()) return {};
@@ -91,67 +115,38 @@ std::vector<absl::Span<float>> Model::HostGradients() const {
   return HostSpans([this](size_t variable) { return first().gradient(variable); });
 }
 
-absl::Status Model::CheckVariable(size_t variable) const {
-  if (variable < spec_.variables.size()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("variable: expected 0 to ", spec_.variables.size() - 1, ", found ", variable));
-}
-
-absl::Status Model::CheckWireSet(size_t set) const {
-  if (wire_ == nullptr) {
-    return absl::InvalidArgumentError("wire set: expected wire memory, found none");
-  }
-  if (set < wire_->sets()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("wire set: expected 0 to ", wire_->sets() - 1, ", found ", set));
-}
-
 absl::Status Model::CheckTarget(const GradientTarget& target) const {
-  if (wire_ != nullptr) return CheckWireSet(target.wire_set);
-  if (target.arrays.size() != spec_.variables.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("gradients: expected ", spec_.variables.size(),
-                                                   " arrays, found ", target.arrays.size()));
-  }
-  for (size_t i = 0; i < target.arrays.size(); ++i) {
-    const VariableSpec& spec = spec_.variables[i];
-    const auto found = static_cast<int64_t>(target.arrays[i].size());
-    if (found == spec.shape.num_elements()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("gradient of ", spec.name, ": expected ",
-                                                   spec.shape.num_elements(), " elements, found ",
-                                                   found));
-  }
-  return absl::OkStatus();
+  if (wire_ != nullptr) return CheckWireSet(wire_.get(), target.wire_set);
+  return CheckArrays(spec_, target.arrays);
 }
 
 absl::Status Model::SetVariable(size_t variable, absl::Span<const float> values) {
-  RETURN_IF_ERROR(CheckVariable(variable));
+  RETURN_IF_ERROR(CheckVariable(spec_, variable));
   const VariableSpec& spec = spec_.variables[variable];
   const int64_t elements = spec.shape.num_elements();
   if (static_cast<int64_t>(values.size()) != elements) {
     return absl::InvalidArgumentError(
         absl::StrCat(spec.name, ": expected ", elements, " elements, found ", values.size()));
   }
-  for (const std::unique_ptr<Replica>& replica : replicas_) replica->SetValue(variable, values);
-  return Failure();
+  replicas_->SetValue(variable, values);
+  return replicas_->Failure();
 }
 
 absl::StatusOr<WireMemory> Model::PrepareWire(absl::Span<const VariableWire> wire, size_t sets) {
-  for (const std::unique_ptr<Replica>& replica : replicas_) {
-    RETURN_IF_ERROR(Explain(replica->device()->Synchronize()));
-  }
+  RETURN_IF_ERROR(replicas_->Synchronize());
   ++generation_;
   step_traced_ = false;
   wire_.reset();
-  ASSIGN_OR_RETURN(wire_, WireTransfer::Create(&spec_, replicas_, wire, sets));
+  ASSIGN_OR_RETURN(wire_, WireTransfer::Create(&spec_, replicas_->replicas(), wire, sets));
   return wire_->memory();
 }
 
 absl::Status Model::LoadWire(size_t variable, size_t set) {
-  RETURN_IF_ERROR(CheckVariable(variable));
-  RETURN_IF_ERROR(CheckWireSet(set));
+  RETURN_IF_ERROR(CheckVariable(spec_, variable));
+  RETURN_IF_ERROR(CheckWireSet(wire_.get(), set));
   if (trace_ != nullptr) trace_->UploadBegins(variable);
   wire_->Upload(variable, set);
-  return Failure();
+  return replicas_->Failure();
 }
 
 absl::StatusOr<StepResult> Model::ComputeGradients(const Batch& batch, const StepOptions& options,
@@ -161,8 +156,7 @@ absl::StatusOr<StepResult> Model::ComputeGradients(const Batch& batch, const Ste
   if (options.deliver) RETURN_IF_ERROR(CheckTarget(target));
   gradients_kept_ = false;
   step_traced_ = false;
-  Divide(batch.size());
-  RETURN_IF_ERROR(Reserve(batch));
+  RETURN_IF_ERROR(replicas_->Reserve(batch));
   LoadBatch(batch, options.dropout_seed);
   const StepShape shape = {.rows = batch.size(),
                            .wire_set = options.deliver && wire_ != nullptr
@@ -177,12 +171,12 @@ absl::StatusOr<StepResult> Model::ComputeGradients(const Batch& batch, const Ste
   ASSIGN_OR_RETURN(const double loss_sum, first().device()->asynchronous()
                                               ? ComputeAhead(shape, hand_over)
                                               : ComputeInTurn(shape, hand_over));
-  RETURN_IF_ERROR(Failure());
+  RETURN_IF_ERROR(replicas_->Failure());
   const bool finite = std::isfinite(loss_sum);
   gradients_kept_ = finite && !options.deliver;
   step_traced_ = finite && trace_ != nullptr;
   step_sent_ = shape.wire_set.has_value();
-  return StepResult{loss_sum / static_cast<double>(batch_rows_), finite};
+  return StepResult{loss_sum / static_cast<double>(batch.size()), finite};
 }
 
 absl::StatusOr<double> Model::ComputeInTurn(const StepShape& shape, HandOverFunction hand_over) {
@@ -203,7 +197,7 @@ absl::StatusOr<double> Model::ComputeAhead(const StepShape& shape, HandOverFunct
     Forward();
     Backward(shape, [](absl::Span<const size_t>) {});
   };
-  if (replicas_.size() > 1) {
+  if (replicas_->size() > 1) {
     enqueue();
   } else {
     const StepShape* const key = &*shapes_.insert(shape).first;
@@ -215,7 +209,8 @@ absl::StatusOr<double> Model::ComputeAhead(const StepShape& shape, HandOverFunct
     RETURN_IF_ERROR(hand_over(delivery_order_));
   } else if (shape.wire_set) {
     // The gate must keep its value as long as an encoder may read it.
-    for (const size_t variable : delivery_order_) RETURN_IF_ERROR(Explain(wire_->Await(variable)));
+    for (const size_t variable : delivery_order_)
+      RETURN_IF_ERROR(replicas_->Explain(wire_->Await(variable)));
   }
   return loss_sum;
 }
@@ -237,57 +232,16 @@ absl::StatusOr<EvaluationSums> Model::Evaluate(const Batch& batch,
                                                absl::Span<const MetricSpec> metrics,
                                                std::vector<float>* scores) {
   RETURN_IF_ERROR(CheckBatch(spec_, batch));
-  const Pass pass{batch.size(), /*training=*/false};
-  RETURN_IF_ERROR(EnqueueEvaluation(pass, batch, /*with_loss=*/true));
+  gradients_kept_ = false;
   std::vector<float> own_scores;
-  if (scores == nullptr) scores = &own_scores;
-  RETURN_IF_ERROR(DownloadScores(pass, scores));
-  EvaluationSums sums;
-  ASSIGN_OR_RETURN(sums.loss, AwaitLossSum());
-  ASSIGN_OR_RETURN(sums.losses, DownloadLosses());
-  sums.examples = batch.size();
-  for (const MetricSpec& metric : metrics) {
-    sums.correct.push_back(metric.counts_examples()
-                               ? CountCorrect(metric, spec_.main_loss().outputs, *scores,
-                                              batch.labels[spec_.main_loss().label].span())
-                               : 0);
-  }
-  return sums;
+  return EvaluationPass(&spec_, replicas_.get(), loss_.get())
+      .Evaluate(batch, metrics, scores == nullptr ? &own_scores : scores);
 }
 
 absl::Status Model::Predict(const Batch& batch, std::vector<float>* scores) {
   RETURN_IF_ERROR(CheckFeatures(spec_, batch));
-  const Pass pass{batch.size(), /*training=*/false};
-  RETURN_IF_ERROR(EnqueueEvaluation(pass, batch, /*with_loss=*/false));
-  return DownloadScores(pass, scores);
-}
-
-absl::Status Model::EnqueueEvaluation(const Pass& pass, const Batch& batch, bool with_loss) {
   gradients_kept_ = false;
-  RETURN_IF_ERROR(first().Reserve(batch, 0, pass.batch, pass.training));
-  first().LoadBatch(batch, 0, pass.batch, pass.training);
-  first().Forward(pass);
-  if (!with_loss) return absl::OkStatus();
-  first().ComputeLosses(pass, /*weight=*/1);
-  loss_->Download(*first().loss_sum());
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<double>> Model::DownloadLosses() {
-  std::vector<double> losses;
-  if (spec_.losses.size() == 1) return losses;
-  for (size_t i = 0; i < spec_.losses.size(); ++i) {
-    float sum = 0;
-    RETURN_IF_ERROR(
-        Explain(first().device()->CopyToHost(first().loss_part(i), absl::MakeSpan(&sum, 1))));
-    losses.push_back(sum);
-  }
-  return losses;
-}
-
-absl::Status Model::DownloadScores(const Pass& pass, std::vector<float>* scores) {
-  scores->resize(pass.batch * spec_.main_loss().outputs);
-  return Explain(first().device()->CopyToHost(first().scores(), absl::MakeSpan(*scores)));
+  return EvaluationPass(&spec_, replicas_.get(), loss_.get()).Predict(batch, scores);
 }
 
 absl::Status Model::StartTrace(const Clock* clock) {
@@ -310,55 +264,17 @@ absl::StatusOr<StepTimes> Model::ReadTrace() const {
   return trace_->Read(uploaded, downloaded, delivery_order_);
 }
 
-void Model::Divide(int64_t rows) {
-  const auto replicas = static_cast<int64_t>(replicas_.size());
-  passes_.clear();
-  for (int64_t r = 0; r < replicas; ++r) {
-    passes_.push_back({rows / replicas + (r < rows % replicas ? 1 : 0), /*training=*/true});
-  }
-  batch_rows_ = rows;
-}
-
-absl::Status Model::Reserve(const Batch& batch) {
-  int64_t begin = 0;
-  for (size_t r = 0; r < replicas_.size(); ++r) {
-    const int64_t rows = passes_[r].batch;
-    if (rows == 0) break;
-    RETURN_IF_ERROR(replicas_[r]->Reserve(batch, begin, rows, /*training=*/true));
-    begin += rows;
-  }
-  return absl::OkStatus();
-}
-
 void Model::LoadBatch(const Batch& batch, uint64_t dropout_seed) {
   if (trace_ != nullptr) {
     trace_->StepBegins();
     trace_->BatchBegins();
   }
-  int64_t begin = 0;
-  for (size_t r = 0; r < replicas_.size(); ++r) {
-    const int64_t rows = passes_[r].batch;
-    if (rows == 0) break;
-    replicas_[r]->LoadBatch(batch, begin, rows, /*training=*/true);
-    replicas_[r]->device()->SetSeed(SeedOfReplica(dropout_seed, r));
-    begin += rows;
-  }
+  replicas_->LoadBatch(batch, dropout_seed);
 }
 
 void Model::Forward() {
   if (trace_ != nullptr) trace_->ForwardBegins();
-  const float weight = 1.0f / static_cast<float>(batch_rows_);
-  std::vector<DeviceMemory*> sums;
-  for (size_t r = 0; r < replicas_.size(); ++r) {
-    if (passes_[r].batch == 0) {
-      replicas_[r]->ClearLossAndGradients();
-    } else {
-      replicas_[r]->Forward(passes_[r]);
-      replicas_[r]->ComputeLosses(passes_[r], weight);
-    }
-    sums.push_back(replicas_[r]->loss_sum());
-  }
-  if (sums.size() > 1) group_->ReduceToFirst(1, sums);
+  replicas_->Forward();
   loss_->Download(*first().loss_sum());
   if (trace_ != nullptr) trace_->BackwardBegins();
 }
@@ -368,12 +284,9 @@ void Model::Backward(const StepShape& shape,
   const bool clips = shape.clip_global_norm > 0;
   for (size_t stage = first().num_stages(); stage-- > 0;) {
     if (!first().runs_backward(stage)) continue;
-    for (size_t r = 0; r < replicas_.size(); ++r) {
-      if (passes_[r].batch > 0) replicas_[r]->Backward(passes_[r], stage);
-    }
-    const std::vector<size_t>& variables = first().variables_of(stage);
-    if (replicas_.size() > 1) Reduce(variables);
+    replicas_->Backward(stage);
     if (clips) continue;
+    const std::vector<size_t>& variables = first().variables_of(stage);
     if (shape.wire_set) Send(variables, *shape.wire_set);
     on_sent(variables);
   }
@@ -382,21 +295,6 @@ void Model::Backward(const StepShape& shape,
   if (!clips) return;
   if (shape.wire_set) Send(delivery_order_, *shape.wire_set);
   on_sent(delivery_order_);
-}
-
-void Model::Reduce(absl::Span<const size_t> variables) {
-  for (const size_t variable : variables) {
-    const bool trained = spec_.variables[variable].trained();
-    std::vector<DeviceMemory*> parts;
-    for (size_t r = 0; r < replicas_.size(); ++r) {
-      DeviceMemory* const part = replicas_[r]->gradient(variable);
-      parts.push_back(part);
-      if (trained) continue;
-      const double share = static_cast<double>(passes_[r].batch) / static_cast<double>(batch_rows_);
-      replicas_[r]->device()->Scale(static_cast<float>(share), part->size(), part);
-    }
-    group_->ReduceToFirst(parts.front()->size(), parts);
-  }
 }
 
 void Model::Clip(float max_norm) {
@@ -415,9 +313,9 @@ absl::Status Model::HandOver(absl::Span<const size_t> variables, const GradientT
                              const GradientCallback& on_gradient_ready) {
   for (const size_t variable : variables) {
     if (wire_ != nullptr) {
-      RETURN_IF_ERROR(Explain(wire_->Await(variable)));
+      RETURN_IF_ERROR(replicas_->Explain(wire_->Await(variable)));
     } else {
-      RETURN_IF_ERROR(Explain(
+      RETURN_IF_ERROR(replicas_->Explain(
           first().device()->CopyToHost(*first().gradient(variable), target.arrays[variable])));
     }
     if (on_gradient_ready) on_gradient_ready(variable);
@@ -427,21 +325,8 @@ absl::Status Model::HandOver(absl::Span<const size_t> variables, const GradientT
 
 absl::StatusOr<double> Model::AwaitLossSum() {
   const absl::StatusOr<float> sum = loss_->Await();
-  if (!sum.ok()) return Explain(sum.status());
+  if (!sum.ok()) return replicas_->Explain(sum.status());
   return *sum;
-}
-
-absl::Status Model::Failure() const {
-  for (const std::unique_ptr<Replica>& replica : replicas_) {
-    if (!replica->failure().ok()) return replica->failure();
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Model::Explain(absl::Status status) const {
-  if (status.ok()) return status;
-  if (Failure().ok()) first().SetFailure(std::move(status));
-  return Failure();
 }
 
 }  // namespace keelson

@@ -16,7 +16,7 @@
 #include "core/base/clock.h"
 #include "core/device/device.h"
 #include "core/device/device_group.h"
-#include "core/model/replica.h"
+#include "core/model/replica_group.h"
 #include "core/model/spec/batch.h"
 #include "core/model/spec/metrics.h"
 #include "core/model/spec/model_spec.h"
@@ -148,15 +148,13 @@ class Model {
   // Called with variables whose gradients are complete.
   using HandOverFunction = absl::FunctionRef<absl::Status(absl::Span<const size_t>)>;
 
-  Model(ModelSpec spec, DeviceGroup* group) : spec_(std::move(spec)), group_(group) {}
+  explicit Model(ModelSpec spec) : spec_(std::move(spec)) {}
 
   static absl::StatusOr<std::unique_ptr<Model>> Create(const v1::ModelConfig& config,
                                                        DeviceGroup* group,
                                                        absl::Span<Device* const> devices);
-  absl::Status CreateReplicas(absl::Span<Device* const> devices);
+  absl::Status CreateParts(DeviceGroup* group, absl::Span<Device* const> devices);
   std::vector<absl::Span<float>> HostSpans(absl::FunctionRef<DeviceMemory*(size_t)> memory) const;
-  absl::Status CheckVariable(size_t variable) const;
-  absl::Status CheckWireSet(size_t set) const;
   absl::Status CheckTarget(const GradientTarget& target) const;
 
   // Computes a step on a device whose calls return when they are done: the gradients of a layer are
@@ -166,17 +164,12 @@ class Model {
   // Computes a step on an asynchronous device: the whole step is enqueued before anything is waited
   // for.
   absl::StatusOr<double> ComputeAhead(const StepShape& shape, HandOverFunction hand_over);
-  // Cuts a batch into passes_.
-  void Divide(int64_t rows);
-  absl::Status Reserve(const Batch& batch);
   void LoadBatch(const Batch& batch, uint64_t dropout_seed);
   // Enqueues the forward pass up to the copy of the sum of the losses to the host.
   void Forward();
   // Calls `on_sent` with the variables of each layer whose gradients are complete, or with all of
   // them at the end when they are clipped.
   void Backward(const StepShape& shape, absl::FunctionRef<void(absl::Span<const size_t>)> on_sent);
-  // Reduces all replicas' gradients to the first replica's.
-  void Reduce(absl::Span<const size_t> variables);
   void Clip(float max_norm);
   // Begins to copy gradients to wire memory.
   void Send(absl::Span<const size_t> variables, size_t wire_set);
@@ -185,21 +178,10 @@ class Model {
                         const GradientCallback& on_gradient_ready);
   // Waits for the sum of the losses of the last Forward or evaluation.
   absl::StatusOr<double> AwaitLossSum();
-  // The first error; OK: none.
-  absl::Status Failure() const;
-  // Returns Failure(), which may name a layer or variable, in place of the device's `status`.
-  absl::Status Explain(absl::Status status) const;
-  Replica& first() const { return *replicas_.front(); }
-  // Enqueues a forward pass without dropout on the first device.
-  absl::Status EnqueueEvaluation(const Pass& pass, const Batch& batch, bool with_loss);
-  // Waits for the sums of each loss in that pass, where there are several.
-  absl::StatusOr<std::vector<double>> DownloadLosses();
-  // Waits for the scores of that pass.
-  absl::Status DownloadScores(const Pass& pass, std::vector<float>* scores);
+  Replica& first() const { return replicas_->first(); }
 
   const ModelSpec spec_;
-  DeviceGroup* const group_;  // null: one device
-  std::vector<std::unique_ptr<Replica>> replicas_;
+  std::unique_ptr<ReplicaGroup> replicas_;
   // Positions of all variables in the order in which their gradients are complete, and the first
   // replica's gradients of those that are trained.
   std::vector<size_t> delivery_order_;
@@ -210,10 +192,8 @@ class Model {
   // The address of an entry, which no other living object has, is the key of its operations.
   std::set<StepShape> shapes_;
   uint64_t generation_ = 0;
-  // The last step: its parts, by replica; whether its gradients wait for DeliverGradients; whether
-  // it can be read from the trace, and its gradients left by wire memory.
-  std::vector<Pass> passes_;
-  int64_t batch_rows_ = 0;
+  // The last step: whether its gradients wait for DeliverGradients; whether it can be read from the
+  // trace, and its gradients left by wire memory.
   bool gradients_kept_ = false;
   bool step_traced_ = false;
   bool step_sent_ = false;
