@@ -304,6 +304,10 @@ class Device {
                            int64_t from_columns, int64_t from_begin, DeviceMemory* to,
                            int64_t to_columns, int64_t to_begin) = 0;
 
+  // y has the elements of x with the axes in another order.
+  virtual void Transpose(const TransposeGeometry& geometry, const DeviceMemory& x,
+                         DeviceMemory* y) = 0;
+
   // Row by row. x, y, dy and dx [rows, columns].
 
   // x[row][column] *= factors[row]. factors [rows].
@@ -321,6 +325,13 @@ class Device {
   virtual void AddScaledRows(int64_t rows, int64_t columns, float alpha,
                              const DeviceMemory& factors, const DeviceMemory& x, float beta,
                              DeviceMemory* y) = 0;
+
+  // y[row] = the inner products of the row's pairs of vectors. y [rows, pairs].
+  virtual void PairwiseDots(const PairGeometry& geometry, const DeviceMemory& x,
+                            DeviceMemory* y) = 0;
+  // The gradient of PairwiseDots: to a pair's dx[i] it adds dy * x[j], and to dx[j] dy * x[i].
+  virtual void PairwiseDotsBackward(const PairGeometry& geometry, const DeviceMemory& x,
+                                    const DeviceMemory& dy, DeviceMemory* dx) = 0;
 
   // y[i] = exp(x[i]) / sum of exp(x[j]) of the same row; finite where exp(x[i]) is not. y may be x.
   virtual void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) = 0;

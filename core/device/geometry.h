@@ -31,6 +31,28 @@ struct MatMulArgs {
   float beta = 0;
 };
 
+// The pairs of the vectors of x [rows, vectors, dim]: of each row (i, j) with i < j, with
+// `diagonal` also i = j, in the order of i, and of j where i is the same.
+struct PairGeometry {
+  int64_t rows = 0;
+  int64_t vectors = 0;
+  int64_t dim = 0;
+  bool diagonal = false;
+
+  // Of one row.
+  int64_t pairs() const { return vectors * (diagonal ? vectors + 1 : vectors - 1) / 2; }
+};
+
+// x [batch, extents...] becomes y, whose axis k after the batch is axis axes[k] of x. `axes` are 0,
+// 1 and 2 in any order.
+struct TransposeGeometry {
+  int64_t batch = 0;
+  int64_t extents[3] = {1, 1, 1};
+  int axes[3] = {0, 1, 2};
+
+  int64_t size() const { return batch * extents[0] * extents[1] * extents[2]; }
+};
+
 // Padding is given at the start of each axis; at the end there is as much as the output's extent
 // needs, so the two sides may differ (TensorFlow's SAME). No window lies in the padding alone.
 struct ConvGeometry {

@@ -417,6 +417,21 @@ void DelayedDevice::AddScaledRows(int64_t rows, int64_t columns, float alpha,
   });
 }
 
+void DelayedDevice::PairwiseDots(const PairGeometry& geometry, const DeviceMemory& x,
+                                 DeviceMemory* y) {
+  Compute([=, this, x = &x] { inner_->PairwiseDots(geometry, *x, y); });
+}
+
+void DelayedDevice::PairwiseDotsBackward(const PairGeometry& geometry, const DeviceMemory& x,
+                                         const DeviceMemory& dy, DeviceMemory* dx) {
+  Compute([=, this, x = &x, dy = &dy] { inner_->PairwiseDotsBackward(geometry, *x, *dy, dx); });
+}
+
+void DelayedDevice::Transpose(const TransposeGeometry& geometry, const DeviceMemory& x,
+                              DeviceMemory* y) {
+  Compute([=, this, x = &x] { inner_->Transpose(geometry, *x, y); });
+}
+
 void DelayedDevice::InverseSquareRoot(int64_t n, float epsilon, const DeviceMemory& x,
                                       DeviceMemory* y) {
   Compute([=, this, x = &x] { inner_->InverseSquareRoot(n, epsilon, *x, y); });

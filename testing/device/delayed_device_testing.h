@@ -112,6 +112,11 @@ class DelayedDevice : public Device {
                const DeviceMemory& b, float beta, DeviceMemory* y) override;
   void AddScaledRows(int64_t rows, int64_t columns, float alpha, const DeviceMemory& factors,
                      const DeviceMemory& x, float beta, DeviceMemory* y) override;
+  void PairwiseDots(const PairGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) override;
+  void PairwiseDotsBackward(const PairGeometry& geometry, const DeviceMemory& x,
+                            const DeviceMemory& dy, DeviceMemory* dx) override;
+  void Transpose(const TransposeGeometry& geometry, const DeviceMemory& x,
+                 DeviceMemory* y) override;
   void InverseSquareRoot(int64_t n, float epsilon, const DeviceMemory& x, DeviceMemory* y) override;
   void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) override;
   void SoftmaxBackward(int64_t rows, int64_t columns, const DeviceMemory& y, const DeviceMemory& dy,

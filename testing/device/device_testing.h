@@ -179,6 +179,17 @@ class ForwardingDevice : public Device {
                      const DeviceMemory& x, float beta, DeviceMemory* y) override {
     device_->AddScaledRows(rows, columns, alpha, factors, x, beta, y);
   }
+  void PairwiseDots(const PairGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) override {
+    device_->PairwiseDots(geometry, x, y);
+  }
+  void PairwiseDotsBackward(const PairGeometry& geometry, const DeviceMemory& x,
+                            const DeviceMemory& dy, DeviceMemory* dx) override {
+    device_->PairwiseDotsBackward(geometry, x, dy, dx);
+  }
+  void Transpose(const TransposeGeometry& geometry, const DeviceMemory& x,
+                 DeviceMemory* y) override {
+    device_->Transpose(geometry, x, y);
+  }
   void InverseSquareRoot(int64_t n, float epsilon, const DeviceMemory& x,
                          DeviceMemory* y) override {
     device_->InverseSquareRoot(n, epsilon, x, y);

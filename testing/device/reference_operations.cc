@@ -264,6 +264,63 @@ Doubles AddScaledRows(int64_t columns, double alpha, const Floats& factors, cons
   return sums;
 }
 
+namespace {
+
+// Calls visit(offset of the one vector in x, that of the other, pair in y) for all pairs.
+template <typename Visit>
+void ForEachPair(const PairGeometry& geometry, Visit visit) {
+  size_t pair = 0;
+  for (int64_t row = 0; row < geometry.rows; ++row) {
+    for (int64_t i = 0; i < geometry.vectors; ++i) {
+      for (int64_t j = i; j < geometry.vectors; ++j) {
+        if (i == j && !geometry.diagonal) continue;
+        const int64_t first = row * geometry.vectors;
+        visit((first + i) * geometry.dim, (first + j) * geometry.dim, pair++);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Doubles PairwiseDots(const PairGeometry& geometry, const Floats& x) {
+  Doubles y(geometry.rows * geometry.pairs());
+  ForEachPair(geometry, [&](int64_t a, int64_t b, size_t pair) {
+    for (int64_t k = 0; k < geometry.dim; ++k) y[pair] += double{x[a + k]} * x[b + k];
+  });
+  return y;
+}
+
+Doubles PairwiseDotsBackward(const PairGeometry& geometry, const Floats& x, const Floats& dy) {
+  Doubles dx(x.size());
+  ForEachPair(geometry, [&](int64_t a, int64_t b, size_t pair) {
+    for (int64_t k = 0; k < geometry.dim; ++k) {
+      dx[a + k] += double{dy[pair]} * x[b + k];
+      dx[b + k] += double{dy[pair]} * x[a + k];
+    }
+  });
+  return dx;
+}
+
+Floats Transpose(const TransposeGeometry& geometry, const Floats& x) {
+  const int64_t* const extents = geometry.extents;
+  Floats y;
+  for (int64_t b = 0; b < geometry.batch; ++b) {
+    int64_t at[3];  // on the input's axes
+    int64_t& i = at[geometry.axes[0]];
+    int64_t& j = at[geometry.axes[1]];
+    int64_t& k = at[geometry.axes[2]];
+    for (i = 0; i < extents[geometry.axes[0]]; ++i) {
+      for (j = 0; j < extents[geometry.axes[1]]; ++j) {
+        for (k = 0; k < extents[geometry.axes[2]]; ++k) {
+          y.push_back(x[((b * extents[0] + at[0]) * extents[1] + at[1]) * extents[2] + at[2]]);
+        }
+      }
+    }
+  }
+  return y;
+}
+
 Doubles InverseSquareRoot(double epsilon, const Floats& x) {
   Doubles y(x.begin(), x.end());
   for (double& element : y) element = 1 / std::sqrt(element + epsilon);

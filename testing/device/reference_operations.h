@@ -55,6 +55,9 @@ Doubles RowDots(int64_t columns, double alpha, const Floats& a, const Floats& b,
                 const Floats& y);
 Doubles AddScaledRows(int64_t columns, double alpha, const Floats& factors, const Floats& x,
                       double beta, const Floats& y);
+Doubles PairwiseDots(const PairGeometry& geometry, const Floats& x);
+Doubles PairwiseDotsBackward(const PairGeometry& geometry, const Floats& x, const Floats& dy);
+Floats Transpose(const TransposeGeometry& geometry, const Floats& x);
 Doubles InverseSquareRoot(double epsilon, const Floats& x);
 
 double Activate(ActivationKind kind, double x);

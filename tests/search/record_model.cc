@@ -181,6 +181,16 @@ class RecordDevice : public Device {
                      DeviceMemory*) override {
     std::abort();
   }
+  void PairwiseDots(const PairGeometry&, const DeviceMemory&, DeviceMemory*) override {
+    std::abort();
+  }
+  void PairwiseDotsBackward(const PairGeometry&, const DeviceMemory&, const DeviceMemory&,
+                            DeviceMemory*) override {
+    std::abort();
+  }
+  void Transpose(const TransposeGeometry&, const DeviceMemory&, DeviceMemory*) override {
+    std::abort();
+  }
   void InverseSquareRoot(int64_t, float, const DeviceMemory&, DeviceMemory*) override {
     std::abort();
   }

@@ -379,6 +379,12 @@ class CpuDevice : public Device {
     });
   }
 
+  void Transpose(const TransposeGeometry& geometry, const DeviceMemory& x,
+                 DeviceMemory* y) override {
+    Run("Transpose", {{&x, geometry.size()}, {y, geometry.size()}},
+        [&] { TransposeAxes(geometry, x.data(), y->data()); });
+  }
+
   void ScaleRows(int64_t rows, int64_t columns, const DeviceMemory& factors,
                  DeviceMemory* x) override {
     Run("ScaleRows", {{&factors, rows}, {x, rows * columns}},
@@ -403,6 +409,19 @@ class CpuDevice : public Device {
     const int64_t size = rows * columns;
     Run("AddScaledRows", {{&factors, rows}, {&x, size}, {y, size}},
         [&] { AddEachRowScaled(rows, columns, alpha, factors.data(), x.data(), beta, y->data()); });
+  }
+
+  void PairwiseDots(const PairGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) override {
+    const int64_t size = geometry.rows * geometry.vectors * geometry.dim;
+    Run("PairwiseDots", {{&x, size}, {y, geometry.rows * geometry.pairs()}},
+        [&] { DotPairs(geometry, x.data(), y->data()); });
+  }
+
+  void PairwiseDotsBackward(const PairGeometry& geometry, const DeviceMemory& x,
+                            const DeviceMemory& dy, DeviceMemory* dx) override {
+    const int64_t size = geometry.rows * geometry.vectors * geometry.dim;
+    Run("PairwiseDotsBackward", {{&x, size}, {&dy, geometry.rows * geometry.pairs()}, {dx, size}},
+        [&] { DotPairsBackward(geometry, x.data(), dy.data(), dx->data()); });
   }
 
   void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) override {

@@ -155,6 +155,29 @@ void CopyBlock(int64_t rows, int64_t columns, const float* from, int64_t from_co
   }
 }
 
+void TransposeAxes(const TransposeGeometry& geometry, const float* x, float* y) {
+  const int64_t* const in = geometry.extents;
+  const int64_t strides[] = {in[1] * in[2], in[2], 1};
+  int64_t out[3], steps[3];
+  for (int k = 0; k < 3; ++k) {
+    out[k] = in[geometry.axes[k]];
+    steps[k] = strides[geometry.axes[k]];
+  }
+  const int64_t example = in[0] * in[1] * in[2];
+#pragma omp parallel for collapse(2) schedule(static) if (geometry.size() >= kMinParallel)
+  for (int64_t b = 0; b < geometry.batch; ++b) {
+    for (int64_t i = 0; i < out[0]; ++i) {
+      const float* const from = x + b * example + i * steps[0];
+      float* const to = y + b * example + i * out[1] * out[2];
+      for (int64_t j = 0; j < out[1]; ++j) {
+        for (int64_t k = 0; k < out[2]; ++k) {
+          to[j * out[2] + k] = from[j * steps[1] + k * steps[2]];
+        }
+      }
+    }
+  }
+}
+
 void ActivationForward(ActivationKind kind, int64_t n, const float* x, float* y) {
   if (kind == ActivationKind::kRelu) {
     return ForEachBlock(

@@ -25,6 +25,7 @@ void InverseSquareRoots(int64_t n, float epsilon, const float* x, float* y);
 // `from` and `to` are the blocks' first elements, in matrices of so many columns.
 void CopyBlock(int64_t rows, int64_t columns, const float* from, int64_t from_columns, float* to,
                int64_t to_columns);
+void TransposeAxes(const TransposeGeometry& geometry, const float* x, float* y);
 void ActivationForward(ActivationKind kind, int64_t n, const float* x, float* y);
 void ActivationBackward(ActivationKind kind, int64_t n, const float* y, const float* dy, float* dx);
 void GateForward(GateKind kind, int64_t n, const float* x, float* y);

@@ -77,6 +77,39 @@ void AddScaledRowsOnTarget(int64_t rows, int64_t columns, float alpha, const flo
   }
 }
 
+void DotPairsOnTarget(const PairGeometry& geometry, int64_t rows, const float* x, float* y) {
+  for (int64_t row = 0; row < rows; ++row, x += geometry.vectors * geometry.dim) {
+    for (int64_t i = 0; i < geometry.vectors; ++i) {
+      for (int64_t j = geometry.diagonal ? i : i + 1; j < geometry.vectors; ++j) {
+        *y++ = DotOnTarget(geometry.dim, x + i * geometry.dim, x + j * geometry.dim);
+      }
+    }
+  }
+}
+
+// to += factor * from
+HWY_INLINE void AddScaledOnTarget(int64_t n, float factor, const float* from, float* to) {
+  ForEachVector(static_cast<size_t>(n), [=](auto d, size_t i) HWY_ATTR {
+    const auto sum = hn::MulAdd(hn::LoadU(d, from + i), hn::Set(d, factor), hn::LoadU(d, to + i));
+    hn::StoreU(sum, d, to + i);
+  });
+}
+
+void DotPairsBackwardOnTarget(const PairGeometry& geometry, int64_t rows, const float* x,
+                              const float* dy, float* dx) {
+  const int64_t dim = geometry.dim, size = geometry.vectors * dim;
+  for (int64_t row = 0; row < rows; ++row, x += size, dx += size) {
+    std::fill(dx, dx + size, 0.0f);
+    for (int64_t i = 0; i < geometry.vectors; ++i) {
+      for (int64_t j = geometry.diagonal ? i : i + 1; j < geometry.vectors; ++j) {
+        const float gradient = *dy++;
+        AddScaledOnTarget(dim, gradient, x + j * dim, dx + i * dim);
+        AddScaledOnTarget(dim, gradient, x + i * dim, dx + j * dim);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace keelson
@@ -90,6 +123,8 @@ HWY_EXPORT(ScaleRowsOnTarget);
 HWY_EXPORT(AddRowVectorOnTarget);
 HWY_EXPORT(DotRowsOnTarget);
 HWY_EXPORT(AddScaledRowsOnTarget);
+HWY_EXPORT(DotPairsOnTarget);
+HWY_EXPORT(DotPairsBackwardOnTarget);
 
 // Calls f(first, count) for all rows, blocks of which the threads share.
 template <typename F>
@@ -136,6 +171,21 @@ void AddEachRowScaled(int64_t rows, int64_t columns, float alpha, const float* f
     const int64_t begin = first * columns;
     HWY_DYNAMIC_DISPATCH(AddScaledRowsOnTarget)
     (count, columns, alpha, factors + first, x + begin, beta, y + begin);
+  });
+}
+
+void DotPairs(const PairGeometry& geometry, const float* x, float* y) {
+  const int64_t size = geometry.vectors * geometry.dim, pairs = geometry.pairs();
+  ForEachBlockOfRows(geometry.rows, pairs * geometry.dim, [=](int64_t first, int64_t count) {
+    HWY_DYNAMIC_DISPATCH(DotPairsOnTarget)(geometry, count, x + first * size, y + first * pairs);
+  });
+}
+
+void DotPairsBackward(const PairGeometry& geometry, const float* x, const float* dy, float* dx) {
+  const int64_t size = geometry.vectors * geometry.dim, pairs = geometry.pairs();
+  ForEachBlockOfRows(geometry.rows, pairs * geometry.dim, [=](int64_t first, int64_t count) {
+    HWY_DYNAMIC_DISPATCH(DotPairsBackwardOnTarget)
+    (geometry, count, x + first * size, dy + first * pairs, dx + first * size);
   });
 }
 

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "core/device/geometry.h"
+
 namespace keelson {
 
 void ScaleEachRow(int64_t rows, int64_t columns, const float* factors, float* x);
@@ -13,6 +15,9 @@ void DotEachRow(int64_t rows, int64_t columns, float alpha, const float* a, cons
                 float beta, float* y);
 void AddEachRowScaled(int64_t rows, int64_t columns, float alpha, const float* factors,
                       const float* x, float beta, float* y);
+
+void DotPairs(const PairGeometry& geometry, const float* x, float* y);
+void DotPairsBackward(const PairGeometry& geometry, const float* x, const float* dy, float* dx);
 
 }  // namespace keelson
 

@@ -52,4 +52,31 @@ void CudaDevice::AddScaledRows(int64_t rows, int64_t columns, float alpha,
                                             factors.data(), x.data(), beta, y->data()));
 }
 
+void CudaDevice::PairwiseDots(const PairGeometry& geometry, const DeviceMemory& x,
+                              DeviceMemory* y) {
+  const int64_t size = geometry.rows * geometry.vectors * geometry.dim;
+  if (!context_->Begin("PairwiseDots", {{&x, size}, {y, geometry.rows * geometry.pairs()}})) return;
+  context_->Check("PairwiseDotsKernel",
+                  cuda::LaunchPairwiseDots(context_->compute(), geometry, x.data(), y->data()));
+}
+
+void CudaDevice::PairwiseDotsBackward(const PairGeometry& geometry, const DeviceMemory& x,
+                                      const DeviceMemory& dy, DeviceMemory* dx) {
+  const int64_t size = geometry.rows * geometry.vectors * geometry.dim;
+  if (!context_->Begin("PairwiseDotsBackward",
+                       {{&x, size}, {&dy, geometry.rows * geometry.pairs()}, {dx, size}})) {
+    return;
+  }
+  context_->Check("PairwiseDotsBackwardKernel",
+                  cuda::LaunchPairwiseDotsBackward(context_->compute(), geometry, x.data(),
+                                                   dy.data(), dx->data()));
+}
+
+void CudaDevice::Transpose(const TransposeGeometry& geometry, const DeviceMemory& x,
+                           DeviceMemory* y) {
+  if (!context_->Begin("Transpose", {{&x, geometry.size()}, {y, geometry.size()}})) return;
+  context_->Check("TransposeKernel",
+                  cuda::LaunchTranspose(context_->compute(), geometry, x.data(), y->data()));
+}
+
 }  // namespace keelson

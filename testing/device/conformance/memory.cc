@@ -369,6 +369,32 @@ TEST_P(DeviceConformanceTest, EveryOperationChecksItsOperands) {
                    [](Device& d, auto& s, auto& l) { d.AddScaledRows(6, 1, 1, s, l, 0, &l); }},
                   {"AddScaledRows: expected memory of 6 floats",
                    [](Device& d, auto& s, auto& l) { d.AddScaledRows(3, 2, 1, l, l, 0, &s); }},
+                  {"PairwiseDots: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.PairwiseDots({2, 3, 1}, s, &l);
+                   }},
+                  {"PairwiseDots: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.PairwiseDots({2, 3, 1}, l, &s);
+                   }},
+                  {"PairwiseDotsBackward: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.PairwiseDotsBackward({2, 3, 1}, s, l, &l);
+                   }},
+                  {"PairwiseDotsBackward: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.PairwiseDotsBackward({2, 3, 1}, l, s, &l);
+                   }},
+                  {"PairwiseDotsBackward: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.PairwiseDotsBackward({2, 3, 1}, l, l, &s);
+                   }},
+                  {"Transpose: expected memory of 6 floats",
+                   [](Device& d, auto& s,
+                      auto& l) { d.Transpose({1, {1, 2, 3}, {0, 2, 1}}, s, &l); }},
+                  {"Transpose: expected memory of 6 floats",
+                   [](Device& d, auto& s,
+                      auto& l) { d.Transpose({1, {1, 2, 3}, {0, 2, 1}}, l, &s); }},
                   {"InverseSquareRoot: expected memory of 6 floats",
                    [](Device& d, auto& s, auto& l) { d.InverseSquareRoot(6, 1, s, &l); }},
                   {"Softmax: expected memory of 6 floats",

@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <utility>
@@ -64,6 +65,51 @@ TEST_P(DeviceConformanceTest, AddsScaledRows) {
     ExpectNear(fresh, reference::AddScaledRows(columns, -1.25, factors, x, 0, before), 1e-6);
     device_->AddScaledRows(rows, columns, 0.5f, *Input(factors), *Input(x), -2, added.get());
     ExpectNear(added, reference::AddScaledRows(columns, 0.5, factors, x, -2, before), 1e-6);
+  }
+}
+
+TEST_P(DeviceConformanceTest, DotsPairs) {
+  for (const bool diagonal : {false, true}) {
+    for (const auto& [rows, vectors, dim] : std::vector<std::array<int64_t, 3>>{{0, 3, 4},
+                                                                                {3, 0, 4},
+                                                                                {3, 1, 5},
+                                                                                {1, 2, 1},
+                                                                                {33, 3, 17},
+                                                                                {5, 9, 16},
+                                                                                {2, 27, 64},
+                                                                                {3, 33, 130},
+                                                                                {301, 7, 40}}) {
+      SCOPED_TRACE(testing::Message() << rows << "x" << vectors << "x" << dim);
+      const PairGeometry geometry = {rows, vectors, dim, diagonal};
+      const Floats in = Random(rows * vectors * dim, 83);
+      const Floats gradient = Random(rows * geometry.pairs(), 84);
+      const Memory x = Input(in);
+      const Output y = Garbage(rows * geometry.pairs()), dx = Garbage(rows * vectors * dim);
+      device_->PairwiseDots(geometry, *x, y.get());
+      ExpectNear(y, reference::PairwiseDots(geometry, in), SumTolerance(dim));
+      device_->PairwiseDotsBackward(geometry, *x, *Input(gradient), dx.get());
+      ExpectNear(dx, reference::PairwiseDotsBackward(geometry, in, gradient),
+                 SumTolerance(vectors + 1));
+    }
+  }
+}
+
+TEST_P(DeviceConformanceTest, Transposes) {
+  for (const auto& extents : std::vector<std::array<int64_t, 4>>{{0, 2, 3, 4},
+                                                                 {2, 3, 0, 4},
+                                                                 {1, 1, 1, 7},
+                                                                 {3, 5, 7, 2},
+                                                                 {2, 33, 4, 65},
+                                                                 {70, 28, 28, 3}}) {
+    for (const auto& axes : std::vector<std::array<int, 3>>{
+             {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}) {
+      const TransposeGeometry geometry = {
+          extents[0], {extents[1], extents[2], extents[3]}, {axes[0], axes[1], axes[2]}};
+      const Floats in = Random(geometry.size(), 85);
+      const Output y = Garbage(geometry.size());
+      device_->Transpose(geometry, *Input(in), y.get());
+      EXPECT_EQ(Read(y), reference::Transpose(geometry, in));
+    }
   }
 }
 

@@ -85,6 +85,18 @@ cudaError_t LaunchRowDots(cudaStream_t stream, int64_t rows, int64_t columns, fl
 cudaError_t LaunchAddScaledRows(cudaStream_t stream, int64_t rows, int64_t columns, float alpha,
                                 const float* factors, const float* x, float beta, float* y);
 
+// pairwise.cu
+
+cudaError_t LaunchPairwiseDots(cudaStream_t stream, const PairGeometry& geometry, const float* x,
+                               float* y);
+cudaError_t LaunchPairwiseDotsBackward(cudaStream_t stream, const PairGeometry& geometry,
+                                       const float* x, const float* dy, float* dx);
+
+// transpose.cu
+
+cudaError_t LaunchTranspose(cudaStream_t stream, const TransposeGeometry& geometry, const float* x,
+                            float* y);
+
 // sparse_product.cu
 
 // SparseRows on the device.
