@@ -59,6 +59,8 @@ std::vector<Example> Examples() {
       {"dot", "", {row, row}},
       {"cosine", "", {row, row}},
       {"factorization_machine", "", {row, row, row}},
+      {"dot_interaction", "", {row, row, row}},
+      {"transpose", "axes: 2 axes: 0 axes: 1", {image}},
   };
 }
 

@@ -686,6 +686,81 @@ INSTANTIATE_TEST_SUITE_P(Interactions, GradientTest,
                                                      inputs: "y"
                                                      inputs: "a"
                                                    }
+                                                   loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+                                         Case{"DotInteraction",
+                                              R"pb(input_shape: 5
+                                                   layers {
+                                                     name: "a"
+                                                     dense { units: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "b"
+                                                     dense { units: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "c"
+                                                     slice { size: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "y"
+                                                     dot_interaction {}
+                                                     inputs: "a"
+                                                     inputs: "c"
+                                                     inputs: "b"
+                                                     inputs: "a"
+                                                   }
+                                                   layers { dense { units: 3 } }
+                                                   loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+                                         Case{"DotInteractionWithDiagonal",
+                                              R"pb(input_shape: 5
+                                                   layers {
+                                                     name: "a"
+                                                     dense { units: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "b"
+                                                     dense { units: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "c"
+                                                     slice { size: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "y"
+                                                     dot_interaction { diagonal: true }
+                                                     inputs: "a"
+                                                     inputs: "c"
+                                                     inputs: "b"
+                                                     inputs: "a"
+                                                   }
+                                                   layers { dense { units: 3 } }
+                                                   loss { kind: SOFTMAX_CROSS_ENTROPY })pb"}),
+                         [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Axes, GradientTest,
+                         testing::Values(Case{"Transpose",
+                                              R"pb(input_shape: [ 2, 3, 2 ]
+                                                   layers { conv2d { filters: 3 kernel_size: 1 } }
+                                                   layers { transpose { axes: [ 2, 0, 1 ] } }
+                                                   layers { tanh {} }
+                                                   layers { conv2d { filters: 2 kernel_size: 2 } }
+                                                   layers { flatten {} }
+                                                   layers { dense { units: 3 } }
+                                                   loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+                                         Case{"TransposeOfTwoAxes",
+                                              R"pb(input_shape: 6
+                                                   layers { dense { units: 6 } }
+                                                   layers { reshape { shape: [ 2, 3 ] } }
+                                                   layers { transpose { axes: [ 1, 0 ] } }
+                                                   layers { layer_norm {} }
+                                                   layers { flatten {} }
+                                                   layers { dense { units: 3 } }
                                                    loss { kind: SOFTMAX_CROSS_ENTROPY })pb"}),
                          [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 

@@ -177,6 +177,54 @@ TEST_P(ModelLayersTest, MultipliesVectorsAsItsFormulas) {
   ExpectClose(s.scores, expected);
 }
 
+TEST_P(ModelLayersTest, MultipliesAllPairsAndTransposes) {
+  const Scores s = Compute(R"pb(
+    input_shape: 12
+    layers { reshape { shape: [ 3, 4 ] } }
+    layers { transpose { axes: [ 1, 0 ] } }
+    layers {
+      name: "columns"
+      flatten {}
+    }
+    layers {
+      name: "a"
+      slice { size: 3 }
+      inputs: "columns"
+    }
+    layers {
+      name: "b"
+      slice { begin: 3 size: 3 }
+      inputs: "columns"
+    }
+    layers {
+      name: "d"
+      slice { begin: 9 size: 3 }
+      inputs: "columns"
+    }
+    layers {
+      dot_interaction { diagonal: true }
+      inputs: "a"
+      inputs: "b"
+      inputs: "d"
+    }
+    layers { dense { units: 2 } }
+    loss { kind: SOFTMAX_CROSS_ENTROPY })pb");
+  // Of columns of the features.
+  const auto dot = [&](size_t i, size_t j) {
+    double sum = 0;
+    for (size_t k = 0; k < 3; ++k) sum += double{s.features[4 * k + i]} * s.features[4 * k + j];
+    return sum;
+  };
+  const Doubles pairs = {dot(0, 0), dot(0, 1), dot(0, 3), dot(1, 1), dot(1, 3), dot(3, 3)};
+  Doubles expected;
+  for (size_t unit = 0; unit < 2; ++unit) {
+    double score = s.variables[1][unit];
+    for (size_t i = 0; i < pairs.size(); ++i) score += pairs[i] * s.variables[0][2 * i + unit];
+    expected.push_back(score);
+  }
+  ExpectClose(s.scores, expected);
+}
+
 // Every kind of layer over dense values, values that several layers take, rows of several sizes.
 constexpr char kLayers[] = R"pb(
   input_shape: [ 4, 4, 2 ]
@@ -254,6 +302,23 @@ constexpr char kLayers[] = R"pb(
     inputs: "x1"
   }
   layers {
+    name: "pairs"
+    dot_interaction {}
+    inputs: "x1"
+    inputs: "pool"
+    inputs: "x0"
+    inputs: "x1"
+  }
+  layers {
+    name: "turned"
+    transpose { axes: [ 2, 0, 1 ] }
+    inputs: "sum"
+  }
+  layers {
+    name: "turned_flat"
+    flatten {}
+  }
+  layers {
     name: "all"
     concat {}
     inputs: "flat"
@@ -262,6 +327,8 @@ constexpr char kLayers[] = R"pb(
     inputs: "dot"
     inputs: "cosine"
     inputs: "machine"
+    inputs: "pairs"
+    inputs: "turned_flat"
   }
   layers { dense { units: 3 } }
   loss { kind: SOFTMAX_CROSS_ENTROPY })pb";

@@ -227,6 +227,23 @@ constexpr const char* kModels[] = {
            inputs: "d"
          }
          loss { kind: SOFTMAX_CROSS_ENTROPY })pb",
+    R"pb(input_shape: [ 2, 3, 1 ]
+         layers { transpose { axes: [ 2, 1, 0 ] } }
+         layers {
+           name: "x"
+           flatten {}
+         }
+         layers {
+           name: "a"
+           dense { units: 6 }
+         }
+         layers {
+           dot_interaction { diagonal: true }
+           inputs: "a"
+           inputs: "x"
+           inputs: "a"
+         }
+         loss { kind: SOFTMAX_CROSS_ENTROPY })pb",
 };
 
 class Mutator {

@@ -87,6 +87,42 @@ class FactorizationMachine : public Layer {
   const int64_t features_;
 };
 
+class DotInteraction : public Layer {
+ public:
+  explicit DotInteraction(const LayerSpec& spec)
+      : Layer(spec),
+        vectors_(static_cast<int64_t>(spec.inputs.size())),
+        dim_(spec.input.num_elements()) {}
+
+  void Forward(Device* device, const Pass& pass, Inputs x, DeviceMemory* y) const override {
+    DeviceMemory* const vectors = pass.kept[0];
+    for (size_t k = 0; k < x.size(); ++k) {
+      device->CopyColumns(pass.batch, dim_, *x[k], dim_, 0, vectors, vectors_ * dim_, BeginOf(k));
+    }
+    device->PairwiseDots(GeometryOf(pass), *vectors, y);
+  }
+
+  void Backward(Device* device, const Pass& pass, Inputs /*x*/, const DeviceMemory& /*y*/,
+                DeviceMemory* dy, InputGradients dx) const override {
+    DeviceMemory* const gradients = pass.kept[1];
+    device->PairwiseDotsBackward(GeometryOf(pass), *pass.kept[0], *dy, gradients);
+    for (size_t k = 0; k < dx.size(); ++k) {
+      if (dx[k] == nullptr) continue;
+      device->CopyColumns(pass.batch, dim_, *gradients, vectors_ * dim_, BeginOf(k), dx[k], dim_,
+                          0);
+    }
+  }
+
+ private:
+  int64_t BeginOf(size_t vector) const { return static_cast<int64_t>(vector) * dim_; }
+  PairGeometry GeometryOf(const Pass& pass) const {
+    return {pass.batch, vectors_, dim_, spec().diagonal};
+  }
+
+  const int64_t vectors_;
+  const int64_t dim_;
+};
+
 }  // namespace
 
 std::unique_ptr<Layer> MakeDot(const LayerSpec& spec) { return std::make_unique<Dot>(spec); }
@@ -101,6 +137,15 @@ std::unique_ptr<Layer> MakeFactorizationMachine(const LayerSpec& spec) {
 
 std::vector<int64_t> KeptByFactorizationMachine(const LayerSpec& spec) {
   return {spec.input.num_elements()};
+}
+
+std::unique_ptr<Layer> MakeDotInteraction(const LayerSpec& spec) {
+  return std::make_unique<DotInteraction>(spec);
+}
+
+std::vector<int64_t> KeptByDotInteraction(const LayerSpec& spec) {
+  const int64_t vectors = static_cast<int64_t>(spec.inputs.size()) * spec.input.num_elements();
+  return {vectors, vectors};
 }
 
 }  // namespace keelson

@@ -48,6 +48,8 @@ std::vector<int64_t> KeptFloats(const LayerSpec& spec) {
       return KeptByCosine();
     case LayerKind::kFactorizationMachine:
       return KeptByFactorizationMachine(spec);
+    case LayerKind::kDotInteraction:
+      return KeptByDotInteraction(spec);
     default:
       return {};
   }
@@ -115,6 +117,10 @@ std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
       return MakeCosine(spec);
     case LayerKind::kFactorizationMachine:
       return MakeFactorizationMachine(spec);
+    case LayerKind::kDotInteraction:
+      return MakeDotInteraction(spec);
+    case LayerKind::kTranspose:
+      return MakeTranspose(spec);
   }
   return nullptr;
 }

@@ -85,6 +85,15 @@ std::vector<int64_t> KeptByCosine();
 std::unique_ptr<Layer> MakeFactorizationMachine(const LayerSpec& spec);
 std::vector<int64_t> KeptByFactorizationMachine(const LayerSpec& spec);
 
+// The inner products of all pairs of inputs, in the order of Device::PairwiseDots. Keeps the inputs
+// side by side, and has room for their gradients, of which dv[i] is the sum of dy v[j] over the
+// pairs with i.
+std::unique_ptr<Layer> MakeDotInteraction(const LayerSpec& spec);
+std::vector<int64_t> KeptByDotInteraction(const LayerSpec& spec);
+
+// The gradient has its axes in the inverse order.
+std::unique_ptr<Layer> MakeTranspose(const LayerSpec& spec);
+
 }  // namespace keelson
 
 #endif  // KEELSON_CORE_MODEL_LAYERS_LAYERS_H_

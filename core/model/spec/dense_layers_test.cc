@@ -65,6 +65,17 @@ TEST(DenseLayersTest, HaveShapesVariablesAndOperations) {
        {1},
        2 * 5 + 4 * 10,
        {}},
+      {"5",
+       "layers { dot_interaction {} inputs: 'features' inputs: 'features' inputs: 'features' }",
+       {3},
+       3 * 10,
+       {}},
+      {"5",
+       "layers { dot_interaction { diagonal: true } inputs: 'features' inputs: 'features' }",
+       {3},
+       3 * 10,
+       {}},
+      {"[4, 3, 2]", "layers { transpose { axes: [2, 0, 1] } }", {2, 4, 3}, 0, {}},
       {"5", full.c_str(), {5}, 50 + 5 + 10, {"c/kernel[5, 5]", "c/bias[5]"}},
       {"5", low.c_str(), {5}, 40 + 5 + 10, {"c/down_kernel[5, 2]", "c/kernel[2, 5]", "c/bias[5]"}},
       {"5", bare.c_str(), {5}, 20 + 10, {"c/down_kernel[5, 1]", "c/kernel[1, 5]"}},
@@ -146,6 +157,23 @@ TEST(DenseLayersTest, SayWhatTheyExpected) {
        "layers { factorization_machine {} inputs: 'a' inputs: 'a' }",
        "model.layers[1].factorization_machine: expected inputs [features] of one size, found "
        "[2, 3] and [2, 3]"},
+      {"layers { dot_interaction {} }",
+       "model.layers[0].inputs: expected 2 or more of dot_interaction, found 1"},
+      {"layers { name: 'a' slice { size: 4 } } "
+       "layers { dot_interaction {} inputs: 'features' inputs: 'a' }",
+       "model.layers[1].dot_interaction: expected inputs [features] of one size, found [6] and "
+       "[4]"},
+      {"layers { reshape { shape: [2, 3] } } layers { transpose { axes: 1 } }",
+       "model.layers[1].transpose.axes: expected each axis of the input [2, 3] once, found 1"},
+      {"layers { reshape { shape: [2, 3] } } layers { transpose { axes: [1, 1] } }",
+       "model.layers[1].transpose.axes[1]: expected an axis from 0 to 1 that was not named before, "
+       "found 1"},
+      {"layers { reshape { shape: [2, 3] } } layers { transpose { axes: [0, 2] } }",
+       "model.layers[1].transpose.axes[1]: expected an axis from 0 to 1 that was not named before, "
+       "found 2"},
+      {"layers { transpose { axes: -1 } }",
+       "model.layers[0].transpose.axes[0]: expected an axis from 0 to 0 that was not named before, "
+       "found -1"},
       {"layers { cross {} }", "model.layers[0].inputs: expected 2 of cross, found 1"},
       {"layers { name: 'a' slice { size: 4 } } layers { cross {} inputs: 'features' inputs: 'a' }",
        "model.layers[1].cross: expected two inputs [features] of one shape, found [6] and [4]"},

@@ -60,6 +60,10 @@ const char* LayerKindName(LayerKind kind) {
       return "cosine";
     case LayerKind::kFactorizationMachine:
       return "factorization_machine";
+    case LayerKind::kDotInteraction:
+      return "dot_interaction";
+    case LayerKind::kTranspose:
+      return "transpose";
   }
   return "";
 }
@@ -120,6 +124,10 @@ absl::StatusOr<LayerKind> LayerKindOf(const v1::LayerConfig& config, const std::
       return LayerKind::kCosine;
     case v1::LayerConfig::kFactorizationMachine:
       return LayerKind::kFactorizationMachine;
+    case v1::LayerConfig::kDotInteraction:
+      return LayerKind::kDotInteraction;
+    case v1::LayerConfig::kTranspose:
+      return LayerKind::kTranspose;
     case v1::LayerConfig::KIND_NOT_SET:
       break;
   }

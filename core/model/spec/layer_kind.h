@@ -37,6 +37,8 @@ enum class LayerKind {
   kDot,
   kCosine,
   kFactorizationMachine,
+  kDotInteraction,
+  kTranspose,
 };
 
 // "dense", "conv2d", ..., as in the configuration.

@@ -51,6 +51,8 @@ struct LayerSpec {
   int64_t slice_begin = 0;  // of the last axis
   int64_t rank = 0;         // of cross; 0: its kernel is square
   Combiner combiner = Combiner::kSum;
+  bool diagonal = false;     // of dot_interaction: pairs of a vector and itself too
+  std::vector<size_t> axes;  // of transpose: of the output's axes which of the input's they are
 
   // Positions of all the variables that the layer has, ascending.
   std::vector<size_t> variables() const;

@@ -32,6 +32,7 @@ LayerRules LayerNormRules();
 // shapes.cc
 LayerRules FlattenRules();
 LayerRules ReshapeRules();
+LayerRules TransposeRules();
 
 // embeddings.cc
 LayerRules EmbeddingRules();
@@ -41,6 +42,7 @@ LayerRules EmbeddingBagRules();
 LayerRules DotRules();
 LayerRules CosineRules();
 LayerRules FactorizationMachineRules();
+LayerRules DotInteractionRules();
 
 // columns.cc
 LayerRules ConcatRules();

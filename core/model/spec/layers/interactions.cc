@@ -1,4 +1,4 @@
-// dot, cosine and factorization_machine: one number of two or more vectors.
+// dot, cosine, factorization_machine and dot_interaction: inner products of two or more vectors.
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
 #include "core/model/spec/field_checks.h"
@@ -8,15 +8,31 @@
 namespace keelson {
 namespace {
 
-absl::Status InferProduct(const v1::LayerConfig& /*config*/, const LayerContext& context,
-                          LayerSpec* layer) {
+absl::Status CheckVectors(const LayerContext& context, const LayerSpec* layer) {
   for (const Shape& input : layer->input_shapes) {
     if (input == layer->input && input.rank() == 1) continue;
     return FieldError(context.path,
                       absl::StrCat("expected inputs [features] of one size, found ",
                                    layer->input.ToString(), " and ", input.ToString()));
   }
+  return absl::OkStatus();
+}
+
+absl::Status InferProduct(const v1::LayerConfig& /*config*/, const LayerContext& context,
+                          LayerSpec* layer) {
+  RETURN_IF_ERROR(CheckVectors(context, layer));
   layer->output = Shape({1});
+  return absl::OkStatus();
+}
+
+absl::Status InferDotInteraction(const v1::LayerConfig& config, const LayerContext& context,
+                                 LayerSpec* layer) {
+  RETURN_IF_ERROR(CheckVectors(context, layer));
+  layer->diagonal = config.dot_interaction().diagonal();
+  const auto vectors = static_cast<int64_t>(layer->inputs.size());
+  RETURN_IF_ERROR(
+      CheckElements(context.path, "the inputs", Shape({vectors, layer->input.num_elements()})));
+  layer->output = Shape({vectors * (layer->diagonal ? vectors + 1 : vectors - 1) / 2});
   return absl::OkStatus();
 }
 
@@ -39,6 +55,11 @@ int64_t FactorizationMachineOperations(const LayerSpec& layer) {
   return (inputs - 1) * layer.input.num_elements() + (inputs + 1) * DotOperations(layer);
 }
 
+// An inner product for each pair.
+int64_t DotInteractionOperations(const LayerSpec& layer) {
+  return layer.output.num_elements() * DotOperations(layer);
+}
+
 }  // namespace
 
 LayerRules DotRules() { return {.inputs = 2, .infer = InferProduct, .operations = DotOperations}; }
@@ -52,6 +73,13 @@ LayerRules FactorizationMachineRules() {
           .more_inputs = true,
           .infer = InferProduct,
           .operations = FactorizationMachineOperations};
+}
+
+LayerRules DotInteractionRules() {
+  return {.inputs = 2,
+          .more_inputs = true,
+          .infer = InferDotInteraction,
+          .operations = DotInteractionOperations};
 }
 
 }  // namespace keelson

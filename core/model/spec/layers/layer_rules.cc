@@ -69,6 +69,10 @@ LayerRules RulesOf(LayerKind kind) {
       return CosineRules();
     case LayerKind::kFactorizationMachine:
       return FactorizationMachineRules();
+    case LayerKind::kDotInteraction:
+      return DotInteractionRules();
+    case LayerKind::kTranspose:
+      return TransposeRules();
   }
   return {};
 }

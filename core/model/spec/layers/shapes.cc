@@ -1,4 +1,6 @@
-// flatten and reshape.
+// flatten, reshape and transpose.
+#include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -55,10 +57,39 @@ absl::Status InferReshape(const v1::LayerConfig& config, const LayerContext& con
                    ", found ", open < layer->output.rank() ? "a multiple of " : "", product));
 }
 
+absl::Status InferTranspose(const v1::LayerConfig& config, const LayerContext& context,
+                            LayerSpec* layer) {
+  const std::string path = absl::StrCat(context.path, ".axes");
+  const auto& axes = config.transpose().axes();
+  const size_t rank = layer->input.rank();
+  if (static_cast<size_t>(axes.size()) != rank) {
+    return FieldError(path, absl::StrCat("expected each axis of the input ",
+                                         layer->input.ToString(), " once, found ", axes.size()));
+  }
+  std::vector<int64_t> dims;
+  for (int i = 0; i < axes.size(); ++i) {
+    const int64_t axis = axes[i];
+    const bool repeated = std::find(axes.begin(), axes.begin() + i, axis) != axes.begin() + i;
+    if (axis < 0 || axis >= static_cast<int64_t>(rank) || repeated) {
+      return FieldError(absl::StrCat(path, "[", i, "]"),
+                        absl::StrCat("expected an axis from 0 to ", rank - 1,
+                                     " that was not named "
+                                     "before, found ",
+                                     axis));
+    }
+    layer->axes.push_back(static_cast<size_t>(axis));
+    dims.push_back(layer->input.dim(axis));
+  }
+  layer->output = Shape(std::move(dims));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 LayerRules FlattenRules() { return {.infer = InferFlatten}; }
 
 LayerRules ReshapeRules() { return {.infer = InferReshape}; }
+
+LayerRules TransposeRules() { return {.infer = InferTranspose}; }
 
 }  // namespace keelson
