@@ -107,8 +107,7 @@ std::string VariablesText(const LayerExample& example) {
 
 std::string Section(const FieldDescriptor& kind, const LayerExample& example) {
   const Descriptor& message = *kind.message_type();
-  std::string comment = CommentOf(kind);
-  if (comment.empty()) comment = CommentOf(message);
+  const std::string comment = CommentOfFieldOrMessage(kind);
   return absl::StrCat("## ", kind.name(), "\n", Escaped(comment), comment.empty() ? "" : "\n\n",
                       FieldTable(message), VariablesText(example));
 }

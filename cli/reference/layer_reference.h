@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "cli/reference/config_reference.h"
+#include "core/config/config_reference.h"
 #include "core/model/spec/layer_kind.h"
 #include "core/model/spec/layer_spec.h"
 #include "core/tensor/variable.h"

@@ -1,6 +1,6 @@
 // What the fields of a configuration are: their types, and what train_config.proto says of them.
-#ifndef KEELSON_CLI_REFERENCE_CONFIG_REFERENCE_H_
-#define KEELSON_CLI_REFERENCE_CONFIG_REFERENCE_H_
+#ifndef KEELSON_CORE_CONFIG_CONFIG_REFERENCE_H_
+#define KEELSON_CORE_CONFIG_CONFIG_REFERENCE_H_
 
 #include <google/protobuf/descriptor.h>
 
@@ -29,6 +29,10 @@ class ConfigReference {
   // the text names those that it has.
   absl::StatusOr<std::string> Explain(absl::string_view path) const;
 
+  // What a layer of the kind "dense" computes: its comment, with the formula. Empty: there is no
+  // such kind, or no comment.
+  std::string LayerText(const std::string& kind) const;
+
   const google::protobuf::Descriptor* config() const { return config_; }
   const google::protobuf::Descriptor* Find(const std::string& message) const {
     return pool_->FindMessageTypeByName(message);
@@ -48,7 +52,9 @@ std::string TypeText(const google::protobuf::FieldDescriptor& field);
 // end; of an enum's field also which value is the default. Empty: there is none.
 std::string CommentOf(const google::protobuf::FieldDescriptor& field);
 std::string CommentOf(const google::protobuf::Descriptor& message);
+// Of a field that is a message: its own comment, else the message's.
+std::string CommentOfFieldOrMessage(const google::protobuf::FieldDescriptor& field);
 
 }  // namespace keelson
 
-#endif  // KEELSON_CLI_REFERENCE_CONFIG_REFERENCE_H_
+#endif  // KEELSON_CORE_CONFIG_CONFIG_REFERENCE_H_

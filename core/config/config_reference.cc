@@ -1,4 +1,4 @@
-#include "cli/reference/config_reference.h"
+#include "core/config/config_reference.h"
 
 #include <google/protobuf/descriptor.pb.h>
 
@@ -105,10 +105,8 @@ std::string Indented(absl::string_view text, int spaces) {
 
 // A field in the list of a message's.
 std::string FieldText(const FieldDescriptor& field) {
-  std::string comment = CommentOf(field);
-  if (comment.empty() && field.message_type() != nullptr)
-    comment = CommentOf(*field.message_type());
-  return absl::StrCat("  ", field.name(), ": ", TypeText(field), "\n", Indented(comment, 6));
+  return absl::StrCat("  ", field.name(), ": ", TypeText(field), "\n",
+                      Indented(CommentOfFieldOrMessage(field), 6));
 }
 
 std::string MessageText(const Descriptor& message) {
@@ -161,6 +159,12 @@ std::string CommentOf(const FieldDescriptor& field) {
 
 std::string CommentOf(const Descriptor& message) { return SourceComment(message); }
 
+std::string CommentOfFieldOrMessage(const FieldDescriptor& field) {
+  std::string comment = CommentOf(field);
+  if (!comment.empty() || field.message_type() == nullptr) return comment;
+  return CommentOf(*field.message_type());
+}
+
 absl::StatusOr<ConfigReference> ConfigReference::Open(absl::string_view descriptors) {
   google::protobuf::FileDescriptorSet files;
   if (!files.ParseFromArray(descriptors.data(), static_cast<int>(descriptors.size()))) {
@@ -204,6 +208,12 @@ absl::StatusOr<std::string> ConfigReference::Explain(absl::string_view path) con
   }
   if (message != nullptr) absl::StrAppend(&text, MessageText(*message));
   return text;
+}
+
+std::string ConfigReference::LayerText(const std::string& kind) const {
+  const Descriptor* const layer = Find("keelson.v1.LayerConfig");
+  const FieldDescriptor* const field = layer == nullptr ? nullptr : layer->FindFieldByName(kind);
+  return field == nullptr ? "" : CommentOfFieldOrMessage(*field);
 }
 
 }  // namespace keelson

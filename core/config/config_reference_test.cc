@@ -1,4 +1,4 @@
-#include "cli/reference/config_reference.h"
+#include "core/config/config_reference.h"
 
 #include <gmock/gmock.h>
 
@@ -72,6 +72,11 @@ TEST_F(ConfigReferenceTest, TellsAlternativesFromOtherFields) {
 
 TEST_F(ConfigReferenceTest, UnderstandsThePathsOfErrors) {
   EXPECT_EQ(Explain("model.layers[3].dropout.rate"), Explain("model.layers.dropout.rate"));
+}
+
+TEST_F(ConfigReferenceTest, SaysWhatALayerComputes) {
+  EXPECT_EQ(reference_->LayerText("dense"), "y = x W + b; W is [inputs, units].");
+  EXPECT_EQ(reference_->LayerText("nothing"), "");
 }
 
 TEST_F(ConfigReferenceTest, WithoutAPathExplainsTheWhole) {
