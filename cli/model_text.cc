@@ -6,18 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/text_table.h"
+#include "core/model/spec/layer_relations.h"
 
 namespace keelson {
-namespace {
-
-std::vector<std::string> InputsOf(const ModelSpec& model, const LayerSpec& layer) {
-  std::vector<std::string> names;
-  for (const ValueId input : layer.inputs) names.push_back(model.NameOf(input));
-  return names;
-}
-
-}  // namespace
-
 std::string ModelTable(const ModelSpec& model) {
   TextTable table;
   table.AddRow({"layer", "kind", "inputs", "output", "parameters", "operations"});
@@ -27,7 +18,7 @@ std::string ModelTable(const ModelSpec& model) {
   int64_t parameters = 0, operations = 0;
   for (const LayerSpec& layer : model.layers) {
     table.AddRow({layer.name, LayerKindName(layer.kind),
-                  absl::StrJoin(InputsOf(model, layer), ", "), layer.output.ToString(),
+                  absl::StrJoin(InputNames(model, layer), ", "), layer.output.ToString(),
                   absl::StrCat(model.parameters_of(layer)), absl::StrCat(layer.operations())});
     parameters += model.parameters_of(layer);
     operations += layer.operations();
@@ -47,19 +38,16 @@ std::string ModelDot(const ModelSpec& model) {
                     LayerKindName(layer.kind), " ", layer.output.ToString(), "\"];\n");
   }
   for (const LayerSpec& layer : model.layers) {
-    for (const std::string& input : InputsOf(model, layer)) {
+    for (const std::string& input : InputNames(model, layer)) {
       absl::StrAppend(&dot, "  \"", input, "\" -> \"", layer.name, "\";\n");
     }
   }
   // A layer and the one whose variables it shares.
   for (size_t i = 0; i < model.layers.size(); ++i) {
-    for (size_t owner = 0; owner < i; ++owner) {
-      const auto shared = model.layers[i].shared_variable();
-      if (!shared || shared != model.layers[owner].shared_variable()) continue;
-      absl::StrAppend(&dot, "  \"", model.layers[owner].name, "\" -> \"", model.layers[i].name,
-                      "\" [style=dashed, dir=none, constraint=false];\n");
-      break;
-    }
+    const LayerSpec* const owner = OwnerOfVariables(model, i);
+    if (owner == nullptr) continue;
+    absl::StrAppend(&dot, "  \"", owner->name, "\" -> \"", model.layers[i].name,
+                    "\" [style=dashed, dir=none, constraint=false];\n");
   }
   return dot + "}\n";
 }

@@ -112,6 +112,18 @@ std::string TinyConfigText() {
             data { class_names: "no" class_names: "yes" })";
 }
 
+std::string IdConfigText() {
+  return R"(model {
+              features { name: "user" id {} }
+              features { name: "seen" bag { weighted: true } }
+              layers { name: "a" inputs: "user" embedding { rows: 9 dim: 1 } }
+              layers { name: "b" inputs: "seen" embedding_bag { rows: 8 dim: 1 } }
+              layers { name: "both" add {} inputs: "a" inputs: "b" }
+              loss { kind: SIGMOID_CROSS_ENTROPY label: "clicked" }
+            }
+            optimizer { groups { variables: "a/*" frozen: true } })";
+}
+
 RunFiles::RunFiles(MemoryFileSystem* files, std::string model_dir)
     : files_(files), model_dir_(std::move(model_dir)) {
   ExpectOk(files_->CreateDirectories(model_dir_));

@@ -29,6 +29,9 @@ Json TrainingStatus();
 
 // train_config.textproto of a model with two inputs and two classes, "no" and "yes".
 std::string TinyConfigText();
+// Of a binary model of ids: "user", of 9, whose embedding is frozen, and "seen", a weighted bag
+// of 8.
+std::string IdConfigText();
 
 class RunFiles {
  public:

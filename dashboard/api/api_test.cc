@@ -199,32 +199,82 @@ TEST_F(ApiTest, TheOwnConfigurationUntilTheChiefHasWrittenIt) {
 
 TEST_F(ApiTest, Model) {
   files().Write("train_config.textproto", TinyConfigText());
-  EXPECT_EQ(Get("/runs/mnist/model"), Json({{"run", "mnist"},
-                                            {"name", "tiny"},
-                                            {"parameters", 6},
-                                            {"features", {{{"name", "features"}, {"shape", {2}}}}},
-                                            {"layers",
-                                             {{{"name", "scores"},
-                                               {"kind", "dense"},
-                                               {"inputs", {"features"}},
-                                               {"output_shape", {2}},
-                                               {"parameters", 6}}}},
-                                            {"config", TinyConfigText()}}));
+  const Json variables = {{{"name", "scores/kernel"}, {"shape", {2, 2}}, {"update", "optimizer"}},
+                          {{"name", "scores/bias"}, {"shape", {2}}, {"update", "optimizer"}}};
+  EXPECT_EQ(Get("/runs/mnist/model"),
+            Json({{"run", "mnist"},
+                  {"name", "tiny"},
+                  {"parameters", 6},
+                  {"operations", 10},
+                  {"features", {{{"name", "features"}, {"kind", "numbers"}, {"shape", {2}}}}},
+                  {"layers",
+                   {{{"name", "scores"},
+                     {"kind", "dense"},
+                     {"settings", "dense { units: 2 }"},
+                     {"inputs", {"features"}},
+                     {"output_shape", {2}},
+                     {"parameters", 6},
+                     {"operations", 10},
+                     {"variables", variables}}}},
+                  {"losses",
+                   {{{"kind", "SOFTMAX_CROSS_ENTROPY"},
+                     {"scores", "scores"},
+                     {"label", "label"},
+                     {"weight", 1.0}}}},
+                  {"formulas", {{"dense", "y = x W + b; W is [inputs, units]."}}},
+                  {"config", TinyConfigText()}}));
 }
 
 TEST_F(ApiTest, AModelOfIdsHasThemInPlaceOfShapes) {
-  files().Write("train_config.textproto", R"(model {
-                  features { name: "user" id {} }
-                  features { name: "seen" bag { weighted: true } }
-                  layers { name: "a" inputs: "user" embedding { rows: 9 dim: 1 } }
-                  layers { name: "b" inputs: "seen" embedding_bag { rows: 8 dim: 1 } }
-                  layers { add {} inputs: "a" inputs: "b" }
-                  loss { kind: SIGMOID_CROSS_ENTROPY }
-                })");
-  EXPECT_EQ(Get("/runs/mnist/model")["features"],
+  files().Write("train_config.textproto", IdConfigText());
+  const Json model = Get("/runs/mnist/model");
+  EXPECT_EQ(model["features"],
             Json({{{"name", "user"}, {"kind", "id"}, {"ids", 9}},
                   {{"name", "seen"}, {"kind", "bag"}, {"ids", 8}, {"weighted", true}}}));
+  EXPECT_EQ(model["losses"][0]["label"], "clicked");
   EXPECT_FALSE(Get("/runs/mnist")["task"].contains("input_shape"));
+}
+
+TEST_F(ApiTest, WhichVariablesOfAModelAreFrozen) {
+  files().Write("train_config.textproto", IdConfigText());
+  const Json layers = Get("/runs/mnist/model")["layers"];
+  EXPECT_EQ(layers[0]["variables"],
+            Json({{{"name", "a/embeddings"}, {"shape", {9, 1}}, {"update", "frozen"}}}));
+  EXPECT_EQ(layers[1]["variables"][0]["update"], "optimizer");
+  EXPECT_EQ(layers[2]["variables"], Json::array());
+  EXPECT_EQ(layers[2]["inputs"], Json({"a", "b"}));
+}
+
+TEST_F(ApiTest, ALayerNamesTheOneWhoseVariablesItShares) {
+  files().Write("train_config.textproto", R"(model {
+                  features { name: "left" dense { shape: 2 } }
+                  features { name: "right" dense { shape: 2 } }
+                  layers { name: "a" inputs: "left" dense { units: 3 } }
+                  layers { name: "b" inputs: "right" dense { units: 3 } variables_of: "a" }
+                  layers { name: "click" dot {} inputs: "a" inputs: "b" }
+                  layers { name: "both" concat {} inputs: "a" inputs: "b" }
+                  layers { batch_norm {} }
+                  layers { name: "spending" dense { units: 1 } }
+                  losses { kind: SIGMOID_CROSS_ENTROPY scores: "click" label: "clicked" }
+                  losses { kind: HUBER delta: 2 scores: "spending" label: "spent" weight: 0.5
+                           weight_label: "trust" }
+                })");
+  const Json model = Get("/runs/mnist/model");
+  EXPECT_FALSE(model["layers"][0].contains("variables_of"));
+  EXPECT_EQ(model["layers"][1]["variables_of"], "a");
+  EXPECT_EQ(model["layers"][1]["parameters"], 0);
+  EXPECT_EQ(model["layers"][1]["variables"][0]["name"], "a/kernel");
+  EXPECT_EQ(model["layers"][4]["variables"][2]["update"], "average");
+  EXPECT_EQ(model["losses"], Json({{{"kind", "SIGMOID_CROSS_ENTROPY"},
+                                    {"scores", "click"},
+                                    {"label", "clicked"},
+                                    {"weight", 1.0}},
+                                   {{"kind", "HUBER"},
+                                    {"scores", "spending"},
+                                    {"label", "spent"},
+                                    {"weight", 0.5},
+                                    {"delta", 2.0},
+                                    {"record_weights", "trust"}}}));
 }
 
 TEST_F(ApiTest, Placement) {

@@ -14,6 +14,7 @@
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
 #include "dashboard/api/api_request.h"
+#include "dashboard/api/model_view.h"
 #include "dashboard/api/run_view.h"
 #include "dashboard/api/series_view.h"
 #include "dashboard/runs/file_shapes.h"

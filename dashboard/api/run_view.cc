@@ -124,21 +124,6 @@ Json SnapshotJson(const RunData& data, const BestSteps& best_steps, int64_t step
   return json;
 }
 
-Json FeatureJson(const FeatureSpec& feature) {
-  switch (feature.kind) {
-    case FeatureKind::kNumbers:
-      return {{"name", feature.name}, {"shape", feature.shape.dims()}};
-    case FeatureKind::kId:
-      return {{"name", feature.name}, {"kind", "id"}, {"ids", feature.num_ids}};
-    case FeatureKind::kBag:
-      return {{"name", feature.name},
-              {"kind", "bag"},
-              {"ids", feature.num_ids},
-              {"weighted", feature.weighted}};
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 Json RunEntryJson(const Run& run, const RunData& data) {
@@ -201,33 +186,6 @@ Json PlacementJson(const Run& run, const RunData& data) {
   Json json = data.placement;
   json["run"] = run.id();
   return json;
-}
-
-Json ModelJson(const Run& run, const RunData& data) {
-  if (!data.model.has_value()) return nullptr;
-  const ModelSpec& spec = data.model->spec;
-  Json features = Json::array();
-  for (const FeatureSpec& feature : spec.records.features) {
-    features.push_back(FeatureJson(feature));
-  }
-  Json layers = Json::array();
-  for (const LayerSpec& layer : spec.layers) {
-    Json inputs = Json::array();
-    for (const ValueId input : layer.inputs) {
-      inputs.push_back(spec.NameOf(input));
-    }
-    layers.push_back({{"name", layer.name},
-                      {"kind", LayerKindName(layer.kind)},
-                      {"inputs", std::move(inputs)},
-                      {"output_shape", layer.output.dims()},
-                      {"parameters", spec.parameters_of(layer)}});
-  }
-  return {{"run", run.id()},
-          {"name", spec.name},
-          {"parameters", data.model->num_parameters()},
-          {"features", std::move(features)},
-          {"layers", std::move(layers)},
-          {"config", data.model->text}};
 }
 
 }  // namespace keelson

@@ -17,8 +17,6 @@ Json SnapshotsJson(const Run& run, const RunData& data);
 Json ClusterJson(const Run& run, const RunData& data);
 // GET /api/v1/runs/{run}/placement; null: there is none.
 Json PlacementJson(const Run& run, const RunData& data);
-// GET /api/v1/runs/{run}/model; null: the configuration is not known.
-Json ModelJson(const Run& run, const RunData& data);
 
 }  // namespace keelson
 
