@@ -30,7 +30,7 @@ class NoActions : public JobActions {
 // Has no snapshot of any model.
 class NoPredictor : public Predictor {
  public:
-  absl::StatusOr<Prediction> Predict(const v1::ModelConfig&, absl::Span<const float>) override {
+  absl::StatusOr<Prediction> Predict(const v1::ModelConfig&, const Batch&) override {
     return absl::NotFoundError("there is no snapshot yet that can be read");
   }
 };
@@ -59,6 +59,10 @@ std::vector<HttpSample> Samples(const std::string& run) {
       {"GET", absl::StrCat(base, "/model"), {}, ""},
       {"GET", "/api/v1/events", {{"run", run}}, ""},
       {"POST", absl::StrCat(base, "/predict"), {}, R"({"features": [0.5, 1]})"},
+      {"POST",
+       absl::StrCat(base, "/predict"),
+       {},
+       R"({"features": {"user": 8, "seen": {"ids": [7, 0], "weights": [0.5, 2]}}})"},
       {"POST", absl::StrCat(base, "/actions/end_training"), {}, R"({"reason": "good enough"})"},
       {"POST", absl::StrCat(base, "/actions/set_mode"), {}, R"({"mode": "ssp:4"})"},
   };
@@ -118,6 +122,12 @@ TEST_F(ApiNastyTest, OnARunWithGoodFiles) {
   for (int step = 0; step < 500; ++step) records += ScalarRecord("loss", step, 1.7e9 + step, 1);
   files().Append("events.out.tfevents.1.host", records);
   AskMany(1, "mnist");
+}
+
+TEST_F(ApiNastyTest, OnARunOfAModelOfIds) {
+  files().Write("train_config.textproto", IdConfigText());
+  files().CommitSnapshot(100, 1);
+  AskMany(4, "mnist");
 }
 
 TEST_F(ApiNastyTest, OnARunWithDamagedFiles) {

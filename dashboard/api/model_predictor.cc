@@ -1,7 +1,5 @@
 #include "dashboard/api/model_predictor.h"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,34 +24,6 @@ absl::Status CheckVariables(const ModelSpec& spec, const BundleReader& bundle) {
   return absl::OkStatus();
 }
 
-absl::Status CheckFeatures(const ModelSpec& spec, absl::Span<const float> features) {
-  const FeatureSpec* const feature = spec.records.only_numbers();
-  if (feature == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrCat("features: expected a model that takes one of numbers, found ",
-                     spec.records.FeaturesText()));
-  }
-  const size_t expected = feature->shape.num_elements();
-  if (features.size() != expected) {
-    return absl::InvalidArgumentError(absl::StrCat("features: expected ", expected, " numbers for ",
-                                                   feature->shape.ToString(), ", found ",
-                                                   features.size()));
-  }
-  for (size_t i = 0; i < features.size(); ++i) {
-    if (std::isfinite(features[i])) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("features[", i, "]: expected a finite number, found ", features[i]));
-  }
-  return absl::OkStatus();
-}
-
-Batch BatchOf(const ModelSpec& spec, absl::Span<const float> features) {
-  Batch batch;
-  Resize(1, spec.records, &batch);
-  std::copy(features.begin(), features.end(), batch.features.front().numbers.data());
-  return batch;
-}
-
 }  // namespace
 
 ModelPredictor::ModelPredictor(std::string model_dir, int threads, const Clock* clock)
@@ -62,14 +32,14 @@ ModelPredictor::ModelPredictor(std::string model_dir, int threads, const Clock* 
       clock_(clock) {}
 
 absl::StatusOr<Prediction> ModelPredictor::Predict(const v1::ModelConfig& model,
-                                                   absl::Span<const float> features) {
+                                                   const Batch& example) {
   ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(model));
-  RETURN_IF_ERROR(CheckFeatures(spec, features));
+  RETURN_IF_ERROR(CheckFeatures(spec, example));
   MutexLock lock(&mu_);
   RETURN_IF_ERROR(LoadNewest(model));
   const absl::Duration start = clock_->Monotonic();
   Prediction prediction;
-  const absl::Status computed = model_->Predict(BatchOf(spec, features), &prediction.outputs);
+  const absl::Status computed = model_->Predict(example, &prediction.outputs);
   if (!computed.ok()) {
     // A device that has failed once keeps failing.
     model_ = nullptr;

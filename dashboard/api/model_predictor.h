@@ -9,12 +9,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/device/device.h"
 #include "core/model/model.h"
+#include "core/model/spec/batch.h"
 #include "dashboard/api/predictor.h"
 
 namespace keelson {
@@ -26,8 +26,7 @@ class ModelPredictor : public Predictor {
   // `threads` of the device; 0: one per core. `clock` outlives the predictor.
   ModelPredictor(std::string model_dir, int threads, const Clock* clock);
 
-  absl::StatusOr<Prediction> Predict(const v1::ModelConfig& model,
-                                     absl::Span<const float> features) override;
+  absl::StatusOr<Prediction> Predict(const v1::ModelConfig& model, const Batch& example) override;
 
  private:
   absl::Status LoadNewest(const v1::ModelConfig& config) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

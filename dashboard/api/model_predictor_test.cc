@@ -2,10 +2,17 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "core/base/file_system.h"
 #include "core/base/fresh_directory_testing.h"
+#include "core/checkpoint/bundle_index.h"
+#include "core/checkpoint/bundle_testing.h"
+#include "core/model/spec/model_config_testing.h"
 #include "testing/tiny_model.h"
 
 namespace keelson {
@@ -17,8 +24,25 @@ using ::testing::HasSubstr;
 
 class ModelPredictorTest : public testing::Test {
  protected:
-  absl::StatusOr<Prediction> Predict(std::vector<float> features) {
-    return predictor_.Predict(config_.model(), features);
+  absl::StatusOr<Prediction> Predict(const std::vector<float>& features) {
+    return predictor_.Predict(config_.model(), ExampleOf(features));
+  }
+  static Batch ExampleOf(const std::vector<float>& features) {
+    Tensor numbers(Shape({1, static_cast<int64_t>(features.size())}));
+    std::copy(features.begin(), features.end(), numbers.data());
+    return MakeBatch(std::move(numbers), Tensor(Shape({1})));
+  }
+  // A snapshot of two embeddings of three and two ids, [0.1, 0.2, 0.3] and [-6, 20].
+  void CommitIds(int64_t step) {
+    const std::string prefix = directory_.SnapshotPrefix(step);
+    const auto writer = NewWriter(prefix, 0, 1);
+    const std::vector<float> users = {0.1f, 0.2f, 0.3f}, seen = {-6, 20};
+    ASSERT_TRUE(writer->AddTensor("user_vector/embeddings", Shape({3, 1}), users).ok());
+    ASSERT_TRUE(writer->AddTensor("seen_vector/embeddings", Shape({2, 1}), seen).ok());
+    std::vector<BundleIndexEntry> entries;
+    AppendEntries(writer.get(), &entries);
+    ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix, 1, std::move(entries)).ok());
+    ASSERT_TRUE(directory_.Commit(step, RetentionPolicy()).ok());
   }
 
   const std::string model_dir_ = FreshDirectory();
@@ -69,33 +93,60 @@ TEST_F(ModelPredictorTest, ASnapshotOfAnotherModel) {
   CommitTinySnapshot(&directory_, 100, 1);
   v1::ModelConfig other = config_.model();
   other.mutable_layers(0)->mutable_dense()->set_units(3);
-  const absl::Status status = predictor_.Predict(other, {1, 0}).status();
+  const absl::Status status = predictor_.Predict(other, ExampleOf({1, 0})).status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("'scores/kernel': the model expects [2, 3]"));
   EXPECT_TRUE(Predict({1, 0}).ok());
 }
 
-TEST_F(ModelPredictorTest, FeaturesThatMakeNoSense) {
+TEST_F(ModelPredictorTest, ExamplesThatDoNotFitTheModel) {
   CommitTinySnapshot(&directory_, 100, 1);
   EXPECT_EQ(Predict({1}).status(),
-            absl::InvalidArgumentError("features: expected 2 numbers for [2], found 1"));
-  EXPECT_EQ(Predict({1, 0, 0}).status(),
-            absl::InvalidArgumentError("features: expected 2 numbers for [2], found 3"));
-  EXPECT_EQ(Predict({0, std::numeric_limits<float>::infinity()}).status(),
-            absl::InvalidArgumentError("features[1]: expected a finite number, found inf"));
-  EXPECT_TRUE(absl::IsInvalidArgument(predictor_.Predict(v1::ModelConfig(), {1, 0}).status()));
-  v1::ModelConfig of_ids;
-  v1::Feature* const user = of_ids.add_features();
-  user->set_name("user");
-  user->mutable_id();
-  v1::Embedding* const embedding = of_ids.add_layers()->mutable_embedding();
-  embedding->set_rows(3);
-  embedding->set_dim(1);
-  of_ids.mutable_loss()->set_kind(v1::LossConfig::SIGMOID_CROSS_ENTROPY);
-  EXPECT_EQ(predictor_.Predict(of_ids, {1, 0}).status(),
-            absl::UnimplementedError(
-                "features: expected a model that takes one of numbers, found user (id of 3)"));
+            absl::InvalidArgumentError("batch: features: expected the shape [1, 2], found [1, 1]"));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(predictor_.Predict(v1::ModelConfig(), ExampleOf({1, 0})).status()));
+}
+
+TEST_F(ModelPredictorTest, ModelsOfIds) {
+  const v1::ModelConfig model = ParseModel(
+      R"pb(features {
+             name: "user"
+             id {}
+           }
+           features {
+             name: "seen"
+             bag { weighted: true }
+           }
+           layers {
+             name: "user_vector"
+             inputs: "user"
+             embedding { rows: 3 dim: 1 }
+           }
+           layers {
+             name: "seen_vector"
+             inputs: "seen"
+             embedding_bag { rows: 2 dim: 1 combiner: SUM }
+           }
+           layers {
+             name: "score"
+             add {}
+             inputs: "user_vector"
+             inputs: "seen_vector"
+           }
+           loss { kind: SIGMOID_CROSS_ENTROPY })pb");
+  CommitIds(100);
+  Batch example;
+  example.features.resize(2);
+  example.features[0].ids = {2};
+  example.features[1] = {{}, {1, 0}, {0, 2}, {0.5f, 2.0f}};
+  const auto prediction = predictor_.Predict(model, example);
+  ASSERT_TRUE(prediction.ok()) << prediction.status();
+  // 0.3 of the user, and 0.5 * 20 - 2 * 6 of what was seen.
+  const auto expected = static_cast<float>(1 / (1 + std::exp(1.7)));
+  EXPECT_THAT(prediction->outputs, ElementsAre(FloatNear(expected, 1e-6f)));
+  example.features[0].ids = {3};
+  EXPECT_TRUE(absl::IsInvalidArgument(predictor_.Predict(model, example).status()));
 }
 
 }  // namespace

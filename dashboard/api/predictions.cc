@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/scoring/probabilities.h"
 #include "dashboard/api/api_request.h"
+#include "dashboard/api/example.h"
 
 namespace keelson {
 namespace {
@@ -14,21 +14,6 @@ namespace {
 constexpr int kPredictionsAtATime = 2;
 // Each predictor holds a model in memory.
 constexpr size_t kKeptPredictors = 4;
-
-absl::StatusOr<std::vector<float>> FeaturesOf(const Json& body) {
-  const Json* const list = ListAt(body, "features");
-  if (list == nullptr) return absl::InvalidArgumentError("features: expected a list of numbers");
-  std::vector<float> features;
-  features.reserve(list->size());
-  for (const Json& value : *list) {
-    if (!value.is_number()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("features[", features.size(), "]: expected a number"));
-    }
-    features.push_back(value.get<float>());
-  }
-  return features;
-}
 
 Json PredictionJson(const RunModel& model, const Prediction& prediction) {
   Json json = {{"step", prediction.step}, {"kind", model.kind()}, {"seconds", prediction.seconds}};
@@ -72,17 +57,17 @@ std::shared_ptr<Predictor> Predictions::PredictorOf(const Run& run) {
 HttpResponse Predictions::Predict(const HttpRequest& request, const Run& run) {
   const absl::StatusOr<Json> body = BodyOf(request);
   if (!body.ok()) return ErrorAnswer(body.status());
-  const absl::StatusOr<std::vector<float>> features = FeaturesOf(*body);
-  if (!features.ok()) return ErrorAnswer(features.status());
   std::optional<RunModel> model;
   run.Read([&](const RunData& data) { model = data.model; });
   if (!model.has_value() || new_predictor_ == nullptr) {
     return JsonError(404, "the model's configuration is not known");
   }
+  const absl::StatusOr<Batch> example = ReadExample(model->spec.records, *body);
+  if (!example.ok()) return ErrorAnswer(example.status());
   const Turnstile turnstile(&under_way_, kPredictionsAtATime);
   if (!turnstile.passed()) return BusyAnswer("another prediction");
   const absl::StatusOr<Prediction> prediction =
-      PredictorOf(run)->Predict(model->config.model(), *features);
+      PredictorOf(run)->Predict(model->config.model(), *example);
   if (!prediction.ok()) return ErrorAnswer(prediction.status());
   Json json = PredictionJson(*model, *prediction);
   json["run"] = run.id();

@@ -20,10 +20,9 @@ class RecordedPredictor : public Predictor {
  public:
   explicit RecordedPredictor(absl::StatusOr<Prediction> answer) : answer_(std::move(answer)) {}
 
-  absl::StatusOr<Prediction> Predict(const v1::ModelConfig& model,
-                                     absl::Span<const float> features) override {
+  absl::StatusOr<Prediction> Predict(const v1::ModelConfig& model, const Batch& example) override {
     EXPECT_EQ(model.name(), "tiny");
-    EXPECT_THAT(features, ElementsAre(0.5f, 1.0f));
+    EXPECT_THAT(example.features.front().numbers.span(), ElementsAre(0.5f, 1.0f));
     return answer_;
   }
 
@@ -102,13 +101,34 @@ TEST_F(PredictTest, WhatThePredictorRefuses) {
 }
 
 TEST_F(PredictTest, BodiesThatMakeNoSense) {
-  EXPECT_EQ(Error(400, Post("{}")), "features: expected a list of numbers");
-  EXPECT_EQ(Error(400, Post(R"({"features": 1})")), "features: expected a list of numbers");
-  EXPECT_EQ(Error(400, Post(R"({"features": [1, null]})")), "features[1]: expected a number");
-  EXPECT_EQ(Error(400, Post(R"({"features": [[1], [2]]})")), "features[0]: expected a number");
+  EXPECT_EQ(Error(400, Post("{}")), "features: expected a list of numbers, found none");
+  EXPECT_EQ(Error(400, Post(R"({"features": [1]})")),
+            "features: expected 2 numbers for [2], found 1");
   EXPECT_EQ(Error(400, Post(R"({"features": [1e999]})")), "body: expected an object of JSON");
   EXPECT_EQ(Error(400, Post(R"({"features": [NaN]})")), "body: expected an object of JSON");
   EXPECT_THAT(made_, IsEmpty());
+}
+
+// Tells the ids that it was asked for.
+class IdPredictor : public Predictor {
+ public:
+  absl::StatusOr<Prediction> Predict(const v1::ModelConfig&, const Batch& example) override {
+    EXPECT_THAT(example.features[0].ids, ElementsAre(8));
+    EXPECT_THAT(example.features[1].ids, ElementsAre(7, 0));
+    EXPECT_THAT(example.features[1].weights, ElementsAre(0.5f, 2.0f));
+    return Prediction{3, {0.75f}, 0};
+  }
+};
+
+TEST_F(PredictTest, AModelOfIds) {
+  api_options_.new_predictor = [](const std::string&) { return std::make_unique<IdPredictor>(); };
+  files().Write("train_config.textproto", IdConfigText());
+  const auto post = [&](const std::string& user) {
+    return Post(absl::StrCat(R"({"features": {"seen": {"ids": [7, 0], "weights": [0.5, 2]}, )",
+                             "\"user\": ", user, "}}"));
+  };
+  EXPECT_EQ(ParseJson(post("8").body)->at("predicted"), 1);
+  EXPECT_EQ(Error(400, post("9")), "features.user: expected an id from 0 to 8, found 9");
 }
 
 TEST_F(PredictTest, NotWithoutAModelOrAPredictor) {
@@ -136,7 +156,7 @@ class SlowPredictor : public Predictor {
  public:
   SlowPredictor(StopSignal* asked, StopSignal* go) : asked_(asked), go_(go) {}
 
-  absl::StatusOr<Prediction> Predict(const v1::ModelConfig&, absl::Span<const float>) override {
+  absl::StatusOr<Prediction> Predict(const v1::ModelConfig&, const Batch&) override {
     asked_->Raise();
     go_->Wait();
     return Prediction{1, {0.5f, 0.5f}, 0};

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
+#include "core/model/spec/batch.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
@@ -27,11 +27,11 @@ class Predictor {
  public:
   virtual ~Predictor() = default;
 
-  // One example, rows first. NOT_FOUND: there is no snapshot of this model that can be read.
-  // INVALID_ARGUMENT: not the number of values that the model takes, one that is not finite, or a
-  // model that makes no sense.
+  // Of a batch of one record; its labels are ignored. NOT_FOUND: there is no snapshot of this model
+  // that can be read. INVALID_ARGUMENT: a batch that does not fit the model, or a model that makes
+  // no sense.
   virtual absl::StatusOr<Prediction> Predict(const v1::ModelConfig& model,
-                                             absl::Span<const float> features) = 0;
+                                             const Batch& example) = 0;
 };
 
 // Makes the predictor of a model directory; cheap, for the model is loaded when it is asked.
