@@ -1,5 +1,5 @@
 import type {
-  Cluster, Placement, Prediction, Report, Runs, RunStatus, SeriesData, SeriesList, SnapshotComparison,
+  Cluster, Example, Model, Placement, Prediction, Report, Runs, RunStatus, SeriesData, SeriesList, SnapshotComparison,
   Snapshots,
 } from "./api_types";
 
@@ -74,7 +74,11 @@ export class Api {
     return this.get(path(run, "report"), step === undefined ? [] : [["step", String(step)]], signal);
   }
 
-  predict(run: string, features: number[], signal?: AbortSignal): Promise<Prediction> {
+  model(run: string, signal?: AbortSignal): Promise<Model> {
+    return this.get(path(run, "model"), [], signal);
+  }
+
+  predict(run: string, features: Example, signal?: AbortSignal): Promise<Prediction> {
     return this.post(path(run, "predict"), {features}, undefined, signal);
   }
 

@@ -228,6 +228,55 @@ export interface Report {
   wrong: WrongExample[];
 }
 
+// A feature of a model: numbers of one shape, one id, or a bag of any number of ids. Ids are from 0 to below `ids`.
+export type ModelFeature =
+  {name: string; kind: "numbers"; shape: number[]} |
+  {name: string; kind: "id"; ids: number} |
+  {name: string; kind: "bag"; ids: number; weighted: boolean};
+
+export interface ModelVariable {
+  name: string;
+  shape: number[];
+  update: "optimizer" | "frozen" | "average";
+}
+
+export interface ModelLayer {
+  name: string;
+  kind: string;
+  settings?: string;
+  inputs: string[];  // features, and layers that come before
+  output_shape: number[];
+  parameters: number;  // without those of `variables_of`
+  operations: number;
+  variables: ModelVariable[];
+  variables_of?: string;  // an earlier layer, whose variables this one shares
+}
+
+export interface ModelLoss {
+  kind: string;
+  scores: string;
+  label: string;
+  weight: Value;
+  delta?: Value;
+  record_weights?: string;
+}
+
+export interface Model {
+  run: string;
+  name: string;
+  parameters: number;
+  operations: number;
+  features: ModelFeature[];
+  layers: ModelLayer[];
+  losses: ModelLoss[];
+  formulas: Record<string, string>;  // by kind of layer
+  config: string;
+}
+
+// The values of an example: of a model with one feature, of numbers, these alone; else by the features' names.
+export type ExampleValue = number | number[] | {ids: number[]; weights?: number[]};
+export type Example = number[] | Record<string, ExampleValue>;
+
 export interface Prediction {
   run: string;
   step: number;
