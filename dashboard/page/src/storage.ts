@@ -26,4 +26,5 @@ export function save(key: string, value: unknown): void {
 
 export const isString = (value: unknown): value is string => typeof value === "string";
 export const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
+export const isBoolean = (value: unknown): value is boolean => typeof value === "boolean";
 export const isStrings = (value: unknown): value is string[] => Array.isArray(value) && value.every(isString);
