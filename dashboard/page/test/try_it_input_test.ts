@@ -1,6 +1,6 @@
 import {deepEqual, equal, ok, throws} from "node:assert/strict";
 import {test} from "node:test";
-import {greyFeatures, imageRgba, isImage, normalizeDigit, parseRow, rgbaFeatures} from "../src/views/try_it_input";
+import {greyFeatures, imageRgba, isImage, normalizeDigit, parseBag, parseId, parseRow, rgbaFeatures} from "../src/views/try_it_input";
 
 // A bright rectangle in a dark square.
 function rectangle(side: number, left: number, top: number, width: number, height: number) {
@@ -84,4 +84,23 @@ test("an image's bytes become 0 to 1; what may be either stays", () => {
 test("a word that is no number is named with its place", () => {
   throws(() => parseRow("1 2 three", false), {message: 'value 3: expected a number, found "three"'});
   throws(() => parseRow("1 NaN", false), {message: 'value 2: expected a number, found "NaN"'});
+});
+
+test("an id, or nothing", () => {
+  equal(parseId(" 42 ", 43), 42);
+  equal(parseId("", 43), null);
+  for (const text of ["43", "-1", "1.5", "1e1", "anna", "99999999999999999999"]) {
+    throws(() => parseId(text, 43), {message: `expected an id from 0 to 42, found "${text}"`});
+  }
+});
+
+test("bags of ids, with weights where there are some", () => {
+  deepEqual(parseBag("3, 7;12 3", 13, false), {ids: [3, 7, 12, 3]});
+  deepEqual(parseBag("3:0.5 7 12:-2", 13, true), {ids: [3, 7, 12], weights: [0.5, 1, -2]});
+  deepEqual(parseBag("", 13, true), {ids: [], weights: []});
+  throws(() => parseBag("1 13", 13, false), {message: 'id 2: expected an id from 0 to 12, found "13"'});
+  throws(() => parseBag("1:2", 13, false), {message: 'id 1: expected no weight, found "1:2"'});
+  for (const word of ["1:", "1:a", "1:2:3"]) {
+    throws(() => parseBag(word, 13, true), {message: `id 1: expected a number behind the colon, found "${word}"`});
+  }
 });

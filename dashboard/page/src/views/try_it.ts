@@ -1,12 +1,13 @@
 // One example by hand, and what the newest snapshot makes of it.
 
-import {ApiError, errorText, isAbort, type ModelTask, type Prediction} from "../api";
+import {ApiError, errorText, isAbort, type Example, type ModelTask, type Prediction} from "../api";
 import {fill, h, keyed, setText} from "../dom";
 import {formatCount, formatDuration, formatNumber, formatPercent} from "../format";
 import type {Context, View} from "../view";
 import "./try_it.css";
 import {drawPicture, picture} from "./classification_examples";
 import {className} from "./classification_model";
+import {FeatureFields} from "./try_it_features";
 import {isImage} from "./try_it_input";
 import {Drawing, Paste, Upload, type Source} from "./try_it_sources";
 
@@ -64,25 +65,33 @@ class TryItPage {
   private receive(task: ModelTask | undefined, newest: number | undefined): void {
     if (task !== undefined && JSON.stringify(task) !== JSON.stringify(this.task)) {
       this.task = task;
-      this.build(task);
+      void this.build(task);
     }
     this.newest = Math.max(this.newest, newest ?? -1);
     if (this.result !== undefined && this.newest > (this.result.step ?? -1)) this.predictSoon();
   }
 
-  private build(task: ModelTask): void {
+  // Of a model of several features, or of ids, the features are asked for first.
+  private async build(task: ModelTask): Promise<void> {
+    const changed = () => this.predictSoon();
     const shape = task.input_shape;
-    if (shape === undefined) {
-      this.result = undefined;
-      this.chosen = undefined;
-      fill(this.root, h("p", {class: "message", testid: "try-it-message"}, "This model takes several features, or ids; examples can be tried of models that take one feature of numbers."));
+    if (shape !== undefined) {
+      this.show(task, sourcesOf(shape, changed));
       return;
     }
-    const changed = () => this.predictSoon();
-    const image = isImage(shape);
-    const paste = new Paste(shape, image, changed);
-    this.sources = image ? [new Drawing(shape, changed), new Upload(shape, changed), paste] : [paste];
-    this.result = new Result(task, shape);
+    try {
+      const {features} = await this.context.api.model(this.context.run, this.abort.signal);
+      if (task === this.task) this.show(task, [new FeatureFields(features, changed)]);
+    } catch (error) {
+      if (isAbort(error) || task !== this.task) return;
+      this.task = undefined;  // the next status tries again
+      fill(this.root, h("p", {class: "message bad", testid: "try-it-message"}, errorText(error)));
+    }
+  }
+
+  private show(task: ModelTask, sources: Source[]): void {
+    this.sources = sources;
+    this.result = new Result(task);
     const room = h("div", {class: "source"});
     const choose = (source: Source) => {
       this.chosen = source;
@@ -136,6 +145,12 @@ class TryItPage {
   }
 }
 
+function sourcesOf(shape: number[], changed: () => void): Source[] {
+  const image = isImage(shape);
+  const paste = new Paste(shape, image, changed);
+  return image ? [new Drawing(shape, changed), new Upload(shape, changed), paste] : [paste];
+}
+
 // The answer: class and probabilities, or a number; and of which snapshot it is.
 class Result {
   readonly element: HTMLElement;
@@ -146,7 +161,8 @@ class Result {
   private readonly seen: HTMLCanvasElement | undefined;
   private readonly seenBox: HTMLElement;
 
-  constructor(private readonly task: ModelTask, private readonly shape: number[]) {
+  constructor(private readonly task: ModelTask) {
+    const shape = task.input_shape ?? [];
     this.seen = isImage(shape) ? picture(shape, [], 1) : undefined;
     this.seenBox = h("figure", {class: "seen", hidden: true}, this.seen,
       h("figcaption", {class: "muted small"}, "what the model sees"));
@@ -157,17 +173,19 @@ class Result {
     this.clear();
   }
 
-  showInput(features: readonly number[] | null): void {
+  showInput(example: Example | null): void {
+    const features = Array.isArray(example) ? example : null;
     this.seenBox.hidden = features === null || this.seen === undefined;
     if (features !== null && this.seen !== undefined) {
-      drawPicture(this.seen, this.shape, features, 1);
+      drawPicture(this.seen, this.task.input_shape ?? [], features, 1);
     }
   }
 
   clear(): void {
     this.step = undefined;
     this.answer.className = "answer muted";
-    setText(this.answer, isImage(this.shape) ? "Draw something." : "Paste a row of values.");
+    const shape = this.task.input_shape;
+    setText(this.answer, shape === undefined ? "Fill in the features." : isImage(shape) ? "Draw something." : "Paste a row of values.");
     setText(this.origin, "");
     this.bars.replaceChildren();
   }

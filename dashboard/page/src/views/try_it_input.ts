@@ -97,6 +97,41 @@ export function parseRow(text: string, image: boolean): PastedRow {
   return {features: divided ? features.map((value) => value / 255) : features, divided};
 }
 
+export interface ParsedBag {
+  ids: number[];
+  weights?: number[];
+}
+
+// An id from 0 to below `count`; null: there is no text. Fails with an Error that says what is wrong.
+export function parseId(text: string, count: number): number | null {
+  const word = text.trim();
+  return word === "" ? null : idOf(word, count, "");
+}
+
+// Ids with commas, semicolons or blanks between them; of a weighted bag "3:0.5", and those without a weight have 1. Fails with an
+// Error that names the word that is wrong.
+export function parseBag(text: string, count: number, weighted: boolean): ParsedBag {
+  const bag = {ids: [] as number[], weights: [] as number[]};
+  for (const [i, word] of text.split(/[\s,;]+/).filter((part) => part !== "").entries()) {
+    const [id, weight, ...more] = word.split(":");
+    const where = `id ${i + 1}: `;
+    if (weight !== undefined && !weighted) throw new Error(`${where}expected no weight, found "${word.slice(0, 20)}"`);
+    bag.ids.push(idOf(id!, count, where));
+    const number = weight === undefined ? 1 : Number(weight);
+    if (weight === "" || more.length > 0 || !Number.isFinite(number)) {
+      throw new Error(`${where}expected a number behind the colon, found "${word.slice(0, 20)}"`);
+    }
+    bag.weights.push(number);
+  }
+  return weighted ? bag : {ids: bag.ids};
+}
+
+function idOf(word: string, count: number, where: string): number {
+  const id = /^\d{1,15}$/.test(word) ? Number(word) : -1;
+  if (id < 0 || id >= count) throw new Error(`${where}expected an id from 0 to ${count - 1}, found "${word.slice(0, 20)}"`);
+  return id;
+}
+
 function inkBox({width, height, values}: GreyImage): Box | null {
   const box: Box = {left: width, top: height, right: 0, bottom: 0};
   for (let y = 0; y < height; ++y) {

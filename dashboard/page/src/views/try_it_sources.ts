@@ -1,6 +1,6 @@
 // Where an input comes from: a drawing, a file, a pasted row. Each calls back when it has changed.
 
-import {errorText} from "../api";
+import {errorText, type Example} from "../api";
 import {h, setText} from "../dom";
 import {formatCount, formatShape} from "../format";
 import {greyFeatures, normalizeDigit, parseRow, rgbaFeatures} from "./try_it_input";
@@ -10,7 +10,7 @@ export interface Source {
   readonly title: string;
   readonly element: HTMLElement;
   // One example; null: there is none.
-  features(): number[] | null;
+  features(): Example | null;
   clear(): void;
 }
 
