@@ -6,7 +6,7 @@ import {parseArgs} from "node:util";
 import {Screenshots, startBrowser} from "./browser.mjs";
 import {anyFailed, check, fail, summary} from "./checks.mjs";
 import {afterwards} from "./file_checks.mjs";
-import {Job, Processes, startBinaryJob} from "./job.mjs";
+import {Job, Processes, startBinaryJob, startClicksJob} from "./job.mjs";
 import {whileItRuns} from "./live_checks.mjs";
 
 // More than are done in the time of the test, which ends the training itself.
@@ -23,13 +23,15 @@ async function test() {
   console.log(`dashboard: ${processes.data.length > 0 ? "real digits" : `generated digits, for ${flags.digits} is not there`}`);
   const screenshots = new Screenshots(flags.screenshots);
   const second = startBinaryJob(processes, BINARY_STEPS);
-  started.push("second");
+  const clicks = startClicksJob(processes);
+  started.push("second", "clicks");
   await check("a second run", async () => assert.equal(await second.exit, 0));
+  await check("a run of a model of ids", async () => assert.equal(await clicks.exit, 0));
   const job = await Job.start(processes, STEPS);
   started.push(...Object.keys(job.runs), "serve-only");
   browser = await startBrowser();
   await whileItRuns(browser, job, screenshots);
-  await afterwards(processes, browser, job, second, screenshots);
+  await afterwards(processes, browser, job, second, clicks, screenshots);
 }
 
 async function cleanUp() {

@@ -12,21 +12,22 @@ import {evaluationsOf, freePorts, until} from "./job.mjs";
 const HOSTILE = "<img onerror>";
 const HOSTILE_METRIC = "<img src=x onerror=alert(1)>";
 
-export async function afterwards(processes, browser, job, second, screenshots) {
+export async function afterwards(processes, browser, job, second, clicks, screenshots) {
   plantMarkup(second.modelDir);
   const [port] = await freePorts(1);
   const origin = `http://127.0.0.1:${port}`;
   const server = processes.start("serve-only", "evaluator",
-    ["--serve_only", `--dashboard_port=${port}`, `--runs=${HOSTILE}=${job.modelDir}`, `--runs=second=${second.modelDir}`]);
+    ["--serve_only", `--dashboard_port=${port}`, `--runs=${HOSTILE}=${job.modelDir}`, `--runs=second=${second.modelDir}`,
+      `--runs=clicks=${clicks.modelDir}`]);
   await until("the page of --serve_only", async () => (await fetch(`${origin}/api/v1/runs`)).ok);
   const opened = await openPage(browser, origin);
   const {page} = opened;
   const runs = (await json(`${origin}/api/v1/runs`)).body.runs;
   const hostile = runs.find((run) => run.name === HOSTILE);
-  const other = runs.find((run) => run !== hostile);
+  const other = runs.find((run) => run.name === "second");
 
-  await check("serve_only: both runs, markup in a name is text", async () => {
-    assert.equal(runs.length, 2);
+  await check("serve_only: all runs, markup in a name is text", async () => {
+    assert.equal(runs.length, 3);
     assert.ok(hostile !== undefined, `names: ${runs.map((run) => run.name).join(", ")}`);
     await page.goto(`${origin}/#/${encodeURIComponent(hostile.id)}/curves`);
     await byId(page, "run-select").waitFor();
@@ -83,6 +84,33 @@ export async function afterwards(processes, browser, job, second, screenshots) {
     await showView(page, "try");
     await draw(page, ONE);
     await until("the drawn 1 is taken for a 1", async () => await byId(page, "prediction").textContent() === "1");
+  });
+  await check("serve_only: the graph of a model of ids", async () => {
+    await page.goto(`${origin}/#/clicks/model`);
+    await byId(page, "model-layer:history_vector").focus();
+    assert.match(await byId(page, "model-details").textContent(), /embedding_bag.*item_vector\/embeddings.*those of item_vector/s);
+    assert.match(await byId(page, "model-layer:click").textContent(), /frozen/);
+    assert.equal(await page.locator(".model-shared").count(), 1);
+    await screenshots.take(page, "graph", {fullPage: true});
+  });
+  await check("serve_only: an example of ids is tried", async () => {
+    await showView(page, "try");
+    const note = (feature) => byId(page, `feature-note-${feature}`).textContent();
+    await byId(page, "feature-user").fill("100");
+    await until("an id that is out of range is named", async () => /0 to 99, found "100"/.test(await note("user")));
+    await byId(page, "feature-user").fill("7");
+    await byId(page, "feature-item").fill("49");
+    await byId(page, "feature-history").fill("3:0.5, 12 x");
+    await until("a word that is no id is named", async () => /id 3: .*"x"/.test(await note("history")));
+    await byId(page, "feature-history").fill("3:0.5, 12");
+    await byId(page, "probability-1").waitFor();
+    const shown = await byId(page, "probability-1").textContent();
+    const {status, body} = await json(`${origin}/api/v1/runs/clicks/predict`, {
+      method: "POST", headers: {"Content-Type": "application/json"},
+      body: JSON.stringify({features: {user: 7, item: 49, history: {ids: [3, 12], weights: [0.5, 1]}}})});
+    assert.equal(status, 200);
+    assert.ok(shown.includes(`${(100 * body.probabilities[1]).toFixed(2)} %`), `${shown}, not ${body.probabilities[1]}`);
+    await screenshots.take(page, "try-ids");
   });
   await check("serve_only: nothing can be changed", async () => {
     const answer = await json(`${origin}/api/v1/runs/${encodeURIComponent(hostile.id)}/actions/end_training`, {

@@ -36,6 +36,26 @@ evaluation { ${metrics} }
 `;
 }
 
+const CLICKS = `
+model {
+  name: "clicks"
+  features { name: "user" id {} }
+  features { name: "item" id {} }
+  features { name: "history" bag { weighted: true } }
+  layers { name: "user_vector" inputs: "user" embedding { rows: 100 dim: 8 } }
+  layers { name: "item_vector" inputs: "item" embedding { rows: 50 dim: 8 } }
+  layers { name: "history_vector" inputs: "history" embedding_bag { rows: 50 dim: 8 } variables_of: "item_vector" }
+  layers { name: "visitor" add {} inputs: "user_vector" inputs: "history_vector" }
+  layers { name: "match" multiply {} inputs: "visitor" inputs: "item_vector" }
+  layers { name: "click" dense { units: 1 } }
+  loss { kind: SIGMOID_CROSS_ENTROPY label: "clicked" }
+}
+optimizer { adam {} groups { variables: "click/*" frozen: true } }
+learning_rate { base: 0.01 }
+data { generated_clicks { train_records: 2000 eval_records: 500 } }
+train { batch_size: 64 max_steps: 50 seed: 1 }
+`;
+
 // Asks `condition` again and again; its first answer that is neither false nor undefined nor null.
 export async function until(what, condition) {
   const end = performance.now() + PATIENCE_MS;
@@ -155,6 +175,15 @@ export class Job {
 export function evaluationsOf(modelDir) {
   const file = join(modelDir, "eval", "metrics.jsonl");
   return existsSync(file) ? readFileSync(file, "utf8").split("\n").slice(0, -1).map((line) => JSON.parse(line)) : [];
+}
+
+// A run of a model of two ids and a weighted bag of ids, on generated clicks: a whole job in one process.
+export function startClicksJob(processes) {
+  const modelDir = join(processes.folder, "clicks");
+  mkdirSync(modelDir);
+  const file = join(processes.folder, "clicks.textproto");
+  writeFileSync(file, CLICKS);
+  return {modelDir, ...processes.start("clicks", "chief", [`--config=${file}`, `--model_dir=${modelDir}`, "--device=cpu", "--compute_threads=1"])};
 }
 
 // A second run for comparisons, with labels of two kinds: a whole job in one process.

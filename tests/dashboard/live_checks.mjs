@@ -8,7 +8,7 @@ import {check, json} from "./checks.mjs";
 import {PATIENCE_MS, until} from "./job.mjs";
 
 const VISITS = 3;
-const VIEWS = ["curves", "snapshots", "cluster", "classification", "try"];
+const VIEWS = ["curves", "snapshots", "cluster", "classification", "model", "try"];
 
 export async function whileItRuns(browser, job, screenshots) {
   const opened = await openPage(browser, job.url);
@@ -22,6 +22,7 @@ export async function whileItRuns(browser, job, screenshots) {
   await check("the cluster, its figures and its variables", () => cluster(page));
   await check("a killed worker is lost, then back", () => workerLostAndBack(page, job));
   await check("confusion matrix, classes and wrong examples", () => classification(page, job));
+  await check("the model's graph, with the keyboard, and its table", () => graph(page));
   await check("drawn digits are recognised, by newer snapshots too", () => digits(page));
   await check("an uploaded picture", () => uploaded(page));
   await check("a pasted row, with the keyboard alone", () => pastedRow(page));
@@ -196,6 +197,32 @@ export async function classification(page, job) {
   assert.equal(await byId(page, "report-accuracy").textContent(), `${(100 * record.accuracy).toFixed(2)} %`);
 }
 
+// The chain of the digits' model.
+export async function graph(page) {
+  await showView(page, "model");
+  const details = byId(page, "model-details");
+  await byId(page, "model-layer:flatten_1").focus();
+  await page.keyboard.press("ArrowDown");
+  await page.locator('[data-testid="model-layer:hidden"]:focus').waitFor();
+  assert.match(await details.textContent(), /hidden.*y = x W \+ b.*units: 256.*200,960.*hidden\/kernel/s);
+  await page.keyboard.press("End");
+  assert.match(await details.textContent(), /softmax cross entropy.*scores/s);
+  await byId(page, "model-layer:scores").hover();
+  assert.match(await details.textContent(), /2,570/);
+  await byId(page, "model-fold").check();
+  await byId(page, "model-layer:relu_1").waitFor({state: "hidden"});
+  assert.match(await byId(page, "model-layer:hidden").textContent(), /relu/);
+  await byId(page, "model-fold").uncheck();
+  await byId(page, "model-layer:relu_1").waitFor();
+  const rows = byId(page, "model-layers").locator("tbody tr");
+  assert.equal(await rows.count(), 6);
+  assert.match(await rows.nth(2).textContent(), /hidden.*dense.*flatten_1.*256.*200,960/);
+  const width = async () => Number(await byId(page, "model-graph").getAttribute("width"));
+  const before = await width();
+  await byId(page, "model-larger").click();
+  assert.ok(await width() > before);
+}
+
 export async function digits(page) {
   await showView(page, "try");
   for (const [digit, strokes] of [["1", ONE], ["0", ZERO]]) {
@@ -299,7 +326,7 @@ export async function phone(page, screenshots) {
 async function settled(page, view) {
   const sign = {
     curves: '[data-testid^="chart-accuracy-last-"][data-value]', snapshots: '[data-testid="snapshots"] tbody tr',
-    cluster: '[data-testid="task-worker-0"]', classification: '[data-testid="wrong-examples"]', try: '[data-testid="pad"]',
+    cluster: '[data-testid="task-worker-0"]', classification: '[data-testid="wrong-examples"]', model: '[data-testid="model-graph"] .model-box', try: '[data-testid="pad"]',
   }[view];
   await page.locator(sign).first().waitFor();
 }
