@@ -218,7 +218,7 @@ TEST_F(ApiTest, Model) {
                      {"variables", variables}}}},
                   {"losses",
                    {{{"kind", "SOFTMAX_CROSS_ENTROPY"},
-                     {"scores", "scores"},
+                     {"inputs", {"scores"}},
                      {"label", "label"},
                      {"weight", 1.0}}}},
                   {"formulas", {{"dense", "y = x W + b; W is [inputs, units]."}}},
@@ -266,11 +266,11 @@ TEST_F(ApiTest, ALayerNamesTheOneWhoseVariablesItShares) {
   EXPECT_EQ(model["layers"][1]["variables"][0]["name"], "a/kernel");
   EXPECT_EQ(model["layers"][4]["variables"][2]["update"], "average");
   EXPECT_EQ(model["losses"], Json({{{"kind", "SIGMOID_CROSS_ENTROPY"},
-                                    {"scores", "click"},
+                                    {"inputs", {"click"}},
                                     {"label", "clicked"},
                                     {"weight", 1.0}},
                                    {{"kind", "HUBER"},
-                                    {"scores", "spending"},
+                                    {"inputs", {"spending"}},
                                     {"label", "spent"},
                                     {"weight", 0.5},
                                     {"delta", 2.0},

@@ -110,7 +110,7 @@ Json LossesJson(const ModelSpec& spec) {
   Json losses = Json::array();
   for (const LossSpec& loss : spec.losses) {
     Json json = {{"kind", LossKindName(loss.kind)},
-                 {"scores", spec.NameOf(loss.scores)},
+                 {"inputs", Json::array({spec.NameOf(loss.scores)})},
                  {"label", loss.label_name},
                  {"weight", loss.weight}};
     if (loss.kind == LossKind::kHuber) json["delta"] = loss.delta;

@@ -254,7 +254,7 @@ export interface ModelLayer {
 
 export interface ModelLoss {
   kind: string;
-  scores: string;
+  inputs: string[];  // layers
   label: string;
   weight: Value;
   delta?: Value;

@@ -13,7 +13,7 @@ function model(layers: ModelLayer[], scores: string, features = ["features"]): M
   return {
     run: "r", name: "m", parameters: 0, operations: 0, formulas: {}, config: "", layers,
     features: features.map((name) => ({name, kind: "numbers", shape: [4]})),
-    losses: [{kind: "HUBER", scores, label: "price", weight: 0.5}],
+    losses: [{kind: "HUBER", inputs: [scores], label: "price", weight: 0.5}],
   };
 }
 

@@ -200,7 +200,7 @@ function rowsOf(model: Model): Row[] {
       variables: layer.variables_of !== undefined ? `shared with ${layer.variables_of}` : isFrozen(layer) ? "frozen" : "",
     })),
     ...model.losses.map((loss, i) => ({
-      ...none, id: `loss:${i}`, name: lossName(loss), kind: "loss", inputs: [loss.scores, loss.label, loss.record_weights ?? ""].filter((name) => name !== "").join(", "),
+      ...none, id: `loss:${i}`, name: lossName(loss), kind: "loss", inputs: [...loss.inputs, loss.label, loss.record_weights ?? ""].filter((name) => name !== "").join(", "),
     })),
   ];
 }
@@ -208,7 +208,7 @@ function rowsOf(model: Model): Row[] {
 function describeNode(node: ModelNode, model: Model, goTo: (name: string) => void): HTMLElement[] {
   const link = (name: string) => h("button", {type: "button", class: "quiet link", on: {click: () => goTo(name)}}, name);
   const users = (name: string) => [...model.layers.filter((layer) => layer.inputs.includes(name)).map((layer) => link(layer.name)),
-    ...model.losses.filter((loss) => loss.scores === name).map((loss) => h("span", null, lossName(loss)))];
+    ...model.losses.filter((loss) => loss.inputs.includes(name)).map((loss) => h("span", null, lossName(loss)))];
   const facts = (rows: [string, Child[]][]) => h("dl", {class: "facts"}, ...rows.filter(([, value]) => value.length > 0)
     .flatMap(([name, value]) => [h("dt", null, name), h("dd", null, ...value)]));
   const title = h("h3", null, node.name);
@@ -226,7 +226,7 @@ function describeNode(node: ModelNode, model: Model, goTo: (name: string) => voi
   if (node.loss !== undefined) {
     const loss = node.loss;
     return [title, h("p", {class: "muted small"}, "loss"), facts([
-      ["Scores", [link(loss.scores)]], ["Label", [loss.label]], ["Weight", [formatNumber(loss.weight)]],
+      ["Inputs", loss.inputs.map(link)], ["Label", [loss.label]], ["Weight", [formatNumber(loss.weight)]],
       ["Delta", loss.delta === undefined ? [] : [formatNumber(loss.delta)]],
       ["Records' weights", loss.record_weights === undefined ? [] : [loss.record_weights]]])];
   }

@@ -50,7 +50,7 @@ export function modelNodes(model: Model, fold: boolean): ModelNode[] {
          frozen: isFrozen(layer), sharedWith: layer.variables_of === undefined ? undefined : ids.get(layer.variables_of), layer, folded: []});
   }
   for (const [i, loss] of model.losses.entries()) {
-    add({id: `loss:${i}`, name: lossName(loss), what: "loss", lines: [`of ${loss.label}${weightText(loss)}`], inputs: boxes([loss.scores], ids),
+    add({id: `loss:${i}`, name: lossName(loss), what: "loss", lines: [`of ${loss.label}${weightText(loss)}`], inputs: boxes(loss.inputs, ids),
          frozen: false, sharedWith: undefined, loss, folded: []});
   }
   for (const node of nodes) {
@@ -62,7 +62,7 @@ export function modelNodes(model: Model, fold: boolean): ModelNode[] {
 // How often each feature and layer is taken, by layers and losses.
 function countUses(model: Model): Map<string, number> {
   const uses = new Map<string, number>();
-  const used = [...model.layers.flatMap((layer) => layer.inputs), ...model.losses.map((loss) => loss.scores)];
+  const used = [...model.layers.flatMap((layer) => layer.inputs), ...model.losses.flatMap((loss) => loss.inputs)];
   for (const name of used) uses.set(name, (uses.get(name) ?? 0) + 1);
   return uses;
 }
