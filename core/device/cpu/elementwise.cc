@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numbers>
 #include <vector>
 
 #include "core/base/random.h"
 #include "core/device/cpu/element_vectors.h"
+#include "core/device/cpu/gate_vectors.h"
 
 namespace keelson {
 namespace {
@@ -44,27 +44,6 @@ float Sigmoid(float x) {
   if (x >= 0) return 1.0f / (1.0f + std::exp(-x));
   const float e = std::exp(x);
   return e / (1.0f + e);
-}
-
-constexpr float kInverseSqrt2 = 1.0f / std::numbers::sqrt2_v<float>;
-
-// p(x) of a gate and p'(x).
-struct Slope {
-  float value;
-  float derivative;
-};
-
-// The complement keeps the digits of a small probability, which 1 + erf would lose.
-float NormalProbability(float x) { return 0.5f * std::erfc(x * -kInverseSqrt2); }
-
-Slope NormalSlope(float x) {
-  constexpr float kScale = std::numbers::inv_sqrtpi_v<float> * kInverseSqrt2;
-  return {NormalProbability(x), kScale * std::exp(-0.5f * x * x)};
-}
-
-Slope SigmoidSlope(float x) {
-  const float value = Sigmoid(x);
-  return {value, value * (1.0f - value)};
 }
 
 // Calls f with the activation as a function of one element.
@@ -201,27 +180,14 @@ void ActivationBackward(ActivationKind kind, int64_t n, const float* y, const fl
 }
 
 void GateForward(GateKind kind, int64_t n, const float* x, float* y) {
-  switch (kind) {
-    case GateKind::kGelu:
-      return Map(n, [=](int64_t i) { y[i] = x[i] * NormalProbability(x[i]); });
-    case GateKind::kSilu:
-      return Map(n, [=](int64_t i) { y[i] = x[i] * Sigmoid(x[i]); });
-  }
+  const auto vectors = kind == GateKind::kGelu ? GeluVectors : SiluVectors;
+  ForEachBlock(n, [=](int64_t first, int64_t count) { vectors(count, x + first, y + first); });
 }
 
 void GateGradient(GateKind kind, int64_t n, const float* x, const float* dy, float* dx) {
-  const auto map = [=](auto slope_of) {
-    Map(n, [=](int64_t i) {
-      const Slope slope = slope_of(x[i]);
-      dx[i] = dy[i] * (slope.value + x[i] * slope.derivative);
-    });
-  };
-  switch (kind) {
-    case GateKind::kGelu:
-      return map(NormalSlope);
-    case GateKind::kSilu:
-      return map(SigmoidSlope);
-  }
+  const auto vectors = kind == GateKind::kGelu ? GeluGradientVectors : SiluGradientVectors;
+  ForEachBlock(
+      n, [=](int64_t first, int64_t count) { vectors(count, x + first, dy + first, dx + first); });
 }
 
 void DropoutForward(float rate, uint64_t seed, uint64_t stream, int64_t n, const float* x,
