@@ -8,7 +8,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/base/status_macros.h"
-#include "core/model/memory_plan.h"
 #include "core/model/spec/model_spec.h"
 #include "core/model/stage.h"
 
