@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "core/base/status_macros.h"
 
 namespace keelson {
 namespace {
@@ -30,11 +31,17 @@ uint64_t DrawItem(RecordRandom* random) {
   return static_cast<uint64_t>(uniform * uniform * static_cast<float>(kClickItems));
 }
 
+// Of DrawItem.
+float ItemLogProbability(uint64_t item) {
+  const double below = static_cast<double>(item) / kClickItems;
+  const double above = static_cast<double>(item + 1) / kClickItems;
+  return static_cast<float>(std::log(std::sqrt(above) - std::sqrt(below)));
+}
+
 class GeneratedClicks : public Dataset {
  public:
-  GeneratedClicks(std::vector<ClickFeature> features, uint64_t seed, DataSplit split, int64_t begin,
-                  int64_t end)
-      : features_(std::move(features)),
+  GeneratedClicks(ClickColumns columns, uint64_t seed, DataSplit split, int64_t begin, int64_t end)
+      : columns_(std::move(columns)),
         seed_(seed),
         split_(split),
         begin_(begin),
@@ -47,16 +54,20 @@ class GeneratedClicks : public Dataset {
 
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
     const auto n = static_cast<int64_t>(records.size());
-    batch->features.resize(features_.size());
+    batch->features.resize(columns_.features.size());
     for (FeatureValues& feature : batch->features) Clear(&feature);
-    batch->labels.resize(1);
-    Resize(n, Shape(), &batch->labels.front());
+    batch->labels.resize(columns_.labels.size());
+    for (Tensor& labels : batch->labels) Resize(n, Shape(), &labels);
     Click click;
     for (int64_t i = 0; i < n; ++i) {
       if (records[i] < 0 || records[i] >= num_records_) return NoRecord(records[i], num_records_);
       Draw(records[i], &click);
-      for (size_t k = 0; k < features_.size(); ++k) Append(click, k, &batch->features[k]);
-      batch->labels.front().data()[i] = click.clicked;
+      for (size_t k = 0; k < columns_.features.size(); ++k) {
+        Append(click, k, &batch->features[k]);
+      }
+      for (size_t k = 0; k < columns_.labels.size(); ++k) {
+        batch->labels[k].data()[i] = LabelOf(click, columns_.labels[k]);
+      }
     }
     return absl::OkStatus();
   }
@@ -82,6 +93,16 @@ class GeneratedClicks : public Dataset {
     click->clicked = random.Uniform(0, 1) < probability ? 1.0f : 0.0f;
   }
 
+  static float LabelOf(const Click& click, ClickColumns::Label label) {
+    switch (label) {
+      case ClickColumns::Label::kClicked:
+        return click.clicked;
+      case ClickColumns::Label::kItemLogProbability:
+        return ItemLogProbability(click.item);
+    }
+    return 0;
+  }
+
   // (u + h) v
   float Affinity(const Click& click) const {
     ClickVector sum = {};
@@ -101,14 +122,14 @@ class GeneratedClicks : public Dataset {
   }
 
   void Append(const Click& click, size_t feature, FeatureValues* values) const {
-    switch (features_[feature]) {
-      case ClickFeature::kUser:
+    switch (columns_.features[feature]) {
+      case ClickColumns::Feature::kUser:
         values->ids.push_back(click.user);
         break;
-      case ClickFeature::kItem:
+      case ClickColumns::Feature::kItem:
         values->ids.push_back(click.item);
         break;
-      case ClickFeature::kHistory:
+      case ClickColumns::Feature::kHistory:
         if (values->offsets.empty()) values->offsets.push_back(0);
         values->ids.insert(values->ids.end(), click.history.begin(), click.history.end());
         values->weights.insert(values->weights.end(), click.weights.begin(), click.weights.end());
@@ -117,7 +138,7 @@ class GeneratedClicks : public Dataset {
     }
   }
 
-  const std::vector<ClickFeature> features_;
+  const ClickColumns columns_;
   const uint64_t seed_;
   const DataSplit split_;
   const int64_t begin_;
@@ -131,7 +152,7 @@ absl::Status NotClicks(const std::string& expected, const std::string& found) {
       absl::StrCat("generated clicks: expected ", expected, ", found ", found));
 }
 
-absl::StatusOr<ClickFeature> ClickFeatureOf(const FeatureSpec& feature) {
+absl::StatusOr<ClickColumns::Feature> FeatureOf(const FeatureSpec& feature) {
   const bool history = feature.name == "history";
   const bool user = feature.name == "user";
   const FeatureKind kind = history ? FeatureKind::kBag : FeatureKind::kId;
@@ -146,8 +167,8 @@ absl::StatusOr<ClickFeature> ClickFeatureOf(const FeatureSpec& feature) {
         absl::StrCat("embeddings of ", ids, " rows or more for \"", feature.name, "\""),
         absl::StrCat(feature.num_ids));
   }
-  if (history) return ClickFeature::kHistory;
-  return user ? ClickFeature::kUser : ClickFeature::kItem;
+  if (history) return ClickColumns::Feature::kHistory;
+  return user ? ClickColumns::Feature::kUser : ClickColumns::Feature::kItem;
 }
 
 }  // namespace
@@ -156,24 +177,30 @@ ClickVector VectorOfUser(uint64_t user) { return DrawVector("generated clicks: u
 
 ClickVector VectorOfItem(uint64_t item) { return DrawVector("generated clicks: items", item); }
 
-absl::StatusOr<std::vector<ClickFeature>> ClickFeaturesOf(const RecordSchema& schema) {
-  std::vector<ClickFeature> features;
+absl::StatusOr<ClickColumns> ClickColumnsOf(const RecordSchema& schema) {
+  ClickColumns columns;
   for (const FeatureSpec& feature : schema.features) {
-    const absl::StatusOr<ClickFeature> known = ClickFeatureOf(feature);
-    if (!known.ok()) return known.status();
-    features.push_back(*known);
+    ASSIGN_OR_RETURN(const ClickColumns::Feature known, FeatureOf(feature));
+    columns.features.push_back(known);
   }
   for (const LabelSpec& label : schema.labels) {
-    if (label.name == "clicked" && label.num_classes == 2) continue;
-    return NotClicks("the label \"clicked\", 0 or 1",
-                     absl::StrCat("\"", label.name, "\" of ", label.num_classes, " classes"));
+    const bool clicked = label.name == "clicked" && (label.num_classes == 2 || label.weighs);
+    const bool probability =
+        label.name == "item_log_probability" && label.num_classes == 0 && !label.weighs;
+    if (!clicked && !probability) {
+      return NotClicks("the labels \"clicked\", 0 or 1, and \"item_log_probability\", a number",
+                       absl::StrCat("\"", label.name, "\" of ", label.num_classes, " classes",
+                                    label.weighs ? " as weights" : ""));
+    }
+    columns.labels.push_back(clicked ? ClickColumns::Label::kClicked
+                                     : ClickColumns::Label::kItemLogProbability);
   }
-  return features;
+  return columns;
 }
 
-std::unique_ptr<Dataset> NewGeneratedClicks(std::vector<ClickFeature> features, uint64_t seed,
-                                            DataSplit split, int64_t begin, int64_t end) {
-  return std::make_unique<GeneratedClicks>(std::move(features), seed, split, begin, end);
+std::unique_ptr<Dataset> NewGeneratedClicks(ClickColumns columns, uint64_t seed, DataSplit split,
+                                            int64_t begin, int64_t end) {
+  return std::make_unique<GeneratedClicks>(std::move(columns), seed, split, begin, end);
 }
 
 }  // namespace keelson

@@ -20,7 +20,7 @@ namespace keelson {
 // the probability sqrt((i + 1) / kClickItems) - sqrt(i / kClickItems). "history" has none to six
 // items, drawn likewise, with weights that are uniform in [0.5, 1.5); h is the mean of their
 // vectors by the weights, or zeros without items. "clicked" is 1 with the probability 1 / (1 +
-// exp(0.5 - (u + h) v)).
+// exp(0.5 - (u + h) v)). "item_log_probability" is the logarithm of the item's probability.
 inline constexpr int64_t kClickUsers = 100;
 inline constexpr int64_t kClickItems = 50;
 inline constexpr int64_t kClickNumbers = 4;
@@ -33,16 +33,23 @@ using ClickVector = std::array<float, kClickNumbers>;
 ClickVector VectorOfUser(uint64_t user);
 ClickVector VectorOfItem(uint64_t item);
 
-// Which of the records' features a model takes, in its order.
-enum class ClickFeature { kUser, kItem, kHistory };
+// Which of the records' columns a model takes, in its order.
+struct ClickColumns {
+  enum class Feature { kUser, kItem, kHistory };
+  enum class Label { kClicked, kItemLogProbability };
+
+  std::vector<Feature> features;
+  std::vector<Label> labels;
+};
 
 // INVALID_ARGUMENT: a feature that is not "user" or "item" of the kind id or "history", a weighted
-// bag; embeddings with rows for fewer ids than there are; a label that is not "clicked", 0 or 1.
-absl::StatusOr<std::vector<ClickFeature>> ClickFeaturesOf(const RecordSchema& schema);
+// bag; embeddings with rows for fewer ids than there are; a label that is neither "clicked", 0 or
+// 1, which may be the records' weight, nor "item_log_probability", which is negative.
+absl::StatusOr<ClickColumns> ClickColumnsOf(const RecordSchema& schema);
 
 // Records [begin, end) of the stream.
-std::unique_ptr<Dataset> NewGeneratedClicks(std::vector<ClickFeature> features, uint64_t seed,
-                                            DataSplit split, int64_t begin, int64_t end);
+std::unique_ptr<Dataset> NewGeneratedClicks(ClickColumns columns, uint64_t seed, DataSplit split,
+                                            int64_t begin, int64_t end);
 
 }  // namespace keelson
 

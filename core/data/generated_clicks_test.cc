@@ -17,13 +17,13 @@ const FeatureSpec kHistory = {"history", {}, FeatureKind::kBag, true, 1000};
 const LabelSpec kClickLabel = {"clicked", 2};
 
 Batch ReadClicks(const RecordSchema& schema, int64_t records) {
-  const auto features = ClickFeaturesOf(schema);
-  EXPECT_TRUE(features.ok()) << features.status();
+  const auto columns = ClickColumnsOf(schema);
+  EXPECT_TRUE(columns.ok()) << columns.status();
   std::vector<int64_t> all(records);
   std::iota(all.begin(), all.end(), 0);
   Batch batch;
   EXPECT_TRUE(
-      NewGeneratedClicks(*features, 1, DataSplit::kEval, 0, records)->Read(all, &batch).ok());
+      NewGeneratedClicks(*columns, 1, DataSplit::kEval, 0, records)->Read(all, &batch).ok());
   return batch;
 }
 
@@ -94,8 +94,24 @@ TEST(GeneratedClicksTest, AModelTakesFeaturesInItsOrder) {
   EXPECT_EQ(some.labels[0].span(), all.labels[0].span());
 }
 
+TEST(GeneratedClicksTest, AModelTakesLabelsInItsOrder) {
+  const LabelSpec probability = {"item_log_probability"};
+  const LabelSpec weight = {"clicked", 0, true};
+  const Batch clicks = ReadClicks({{kItemId}, {kClickLabel}}, 20);
+  const Batch both = ReadClicks({{kItemId}, {probability, weight}}, 20);
+  ASSERT_EQ(both.labels.size(), 2u);
+  EXPECT_EQ(both.labels[1].span(), clicks.labels[0].span());
+  for (int64_t i = 0; i < 20; ++i) {
+    const auto item = static_cast<double>(both.features[0].ids[i]);
+    EXPECT_NEAR(std::exp(both.labels[0].data()[i]),
+                std::sqrt((item + 1) / kClickItems) - std::sqrt(item / kClickItems), 1e-6);
+  }
+  EXPECT_TRUE(ReadClicks({{kItemId}, {}}, 20).labels.empty());
+}
+
 TEST(GeneratedClicksTest, ABatchThatIsReadAgainHasNothingOfBefore) {
-  const auto clicks = NewGeneratedClicks({ClickFeature::kHistory}, 1, DataSplit::kTrain, 0, 100);
+  const auto clicks =
+      NewGeneratedClicks({{ClickColumns::Feature::kHistory}, {}}, 1, DataSplit::kTrain, 0, 100);
   Batch batch, fresh;
   ASSERT_TRUE(clicks->Read({1, 2, 3}, &batch).ok());
   ASSERT_TRUE(clicks->Read({4, 5}, &batch).ok());
@@ -109,6 +125,9 @@ TEST(GeneratedClicksTest, HasNoOtherColumnsAndRecords) {
   const std::string kinds =
       "generated clicks: expected the features \"user\" and \"item\", ids, and \"history\", a "
       "weighted bag, found ";
+  const std::string labels =
+      "generated clicks: expected the labels \"clicked\", 0 or 1, and \"item_log_probability\", a "
+      "number, found ";
   const std::vector<std::pair<RecordSchema, std::string>> wrong = {
       {{{{"users", {}, FeatureKind::kId, false, 100}}, {kClickLabel}},
        kinds + "\"users\", id of 100"},
@@ -117,14 +136,16 @@ TEST(GeneratedClicksTest, HasNoOtherColumnsAndRecords) {
        kinds + "\"history\", bag of 50 ids"},
       {{{{"user", {}, FeatureKind::kId, false, 99}}, {kClickLabel}},
        "generated clicks: expected embeddings of 100 rows or more for \"user\", found 99"},
-      {{{kUserId}, {{"label", 2}}},
-       "generated clicks: expected the label \"clicked\", 0 or 1, found \"label\" of 2 classes"},
+      {{{kUserId}, {{"label", 2}}}, labels + "\"label\" of 2 classes"},
+      {{{kUserId}, {{"item_log_probability", 0, true}}},
+       labels + "\"item_log_probability\" of 0 classes as weights"},
   };
   for (const auto& [schema, message] : wrong) {
-    EXPECT_EQ(ClickFeaturesOf(schema).status(), absl::InvalidArgumentError(message));
+    EXPECT_EQ(ClickColumnsOf(schema).status(), absl::InvalidArgumentError(message));
   }
   Batch batch;
-  const auto clicks = NewGeneratedClicks({ClickFeature::kUser}, 1, DataSplit::kTrain, 0, 10);
+  const auto clicks =
+      NewGeneratedClicks({{ClickColumns::Feature::kUser}, {}}, 1, DataSplit::kTrain, 0, 10);
   EXPECT_EQ(clicks->Read({10}, &batch).code(), absl::StatusCode::kOutOfRange);
 }
 

@@ -112,11 +112,11 @@ absl::StatusOr<Datasets> OpenVisits(const v1::DataConfig& config, const RecordSc
 
 absl::StatusOr<Datasets> OpenClicks(const v1::DataConfig& config, const RecordSchema& schema,
                                     uint64_t seed) {
-  ASSIGN_OR_RETURN(const std::vector<ClickFeature> features, ClickFeaturesOf(schema));
+  ASSIGN_OR_RETURN(const ClickColumns columns, ClickColumnsOf(schema));
   ASSIGN_OR_RETURN(const Ranges r, RangesOf(config, "generated_clicks", config.generated_clicks(),
                                             "generated clicks"));
-  return Datasets{NewGeneratedClicks(features, seed, DataSplit::kTrain, r.train.begin, r.train.end),
-                  NewGeneratedClicks(features, seed, DataSplit::kEval, r.eval.begin, r.eval.end)};
+  return Datasets{NewGeneratedClicks(columns, seed, DataSplit::kTrain, r.train.begin, r.train.end),
+                  NewGeneratedClicks(columns, seed, DataSplit::kEval, r.eval.begin, r.eval.end)};
 }
 
 }  // namespace
