@@ -221,7 +221,7 @@ const BadConfig kBadConfigs[] = {
      "model { layers { dense { units: 1 } } loss { kind: MEAN_SQUARED_ERROR } }"
      "evaluation { metrics { accuracy {} } }",
      "evaluation.metrics[0].accuracy: expected a model with the loss SOFTMAX_CROSS_ENTROPY or "
-     "SIGMOID_CROSS_ENTROPY, found MEAN_SQUARED_ERROR"},
+     "SIGMOID_CROSS_ENTROPY or IN_BATCH_SOFTMAX, found MEAN_SQUARED_ERROR"},
     {"ClassNames", "data { class_names: ['a', 'b'] }",
      "data.class_names: expected 3 (the classes), found 2"},
     {"ClassNameTwice", "data { class_names: ['a', 'b', 'a'] }",

@@ -154,7 +154,8 @@ void SetEvaluation(v1::LossConfig::Kind loss, v1::EvaluationConfig* evaluation) 
   if (evaluation->batch_size() == 0) evaluation->set_batch_size(500);
   if (evaluation->final_timeout_seconds() == 0) evaluation->set_final_timeout_seconds(600);
   const bool classifies = loss == v1::LossConfig::SOFTMAX_CROSS_ENTROPY ||
-                          loss == v1::LossConfig::SIGMOID_CROSS_ENTROPY;
+                          loss == v1::LossConfig::SIGMOID_CROSS_ENTROPY ||
+                          loss == v1::LossConfig::IN_BATCH_SOFTMAX;
   if (classifies && evaluation->metrics().empty()) evaluation->add_metrics()->mutable_accuracy();
   if (evaluation->has_early_stopping() && evaluation->early_stopping().metric().empty()) {
     evaluation->mutable_early_stopping()->set_metric("loss");

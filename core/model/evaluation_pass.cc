@@ -1,5 +1,7 @@
 #include "core/model/evaluation_pass.h"
 
+#include <algorithm>
+
 #include "core/base/status_macros.h"
 
 namespace keelson {
@@ -22,13 +24,34 @@ absl::StatusOr<EvaluationSums> EvaluationPass::Evaluate(const Batch& batch,
   sums.loss = *sum;
   ASSIGN_OR_RETURN(sums.losses, DownloadLosses());
   sums.examples = batch.size();
-  for (const MetricSpec& metric : metrics) {
-    sums.correct.push_back(metric.counts_examples()
-                               ? CountCorrect(metric, spec_.main_loss().outputs, *scores,
-                                              batch.labels[spec_.main_loss().label].span())
-                               : 0);
-  }
+  ASSIGN_OR_RETURN(sums.correct, CountRight(batch, metrics, *scores));
   return sums;
+}
+
+absl::StatusOr<std::vector<int64_t>> EvaluationPass::CountRight(
+    const Batch& batch, absl::Span<const MetricSpec> metrics, absl::Span<const float> scores) {
+  const LossSpec& loss = spec_.main_loss();
+  const bool pairs = loss.kind == LossKind::kInBatchSoftmax;
+  const bool counts = std::any_of(metrics.begin(), metrics.end(), [](const MetricSpec& metric) {
+    return metric.counts_examples();
+  });
+  std::vector<float> of_pairs;
+  if (pairs && counts) {
+    of_pairs.resize(batch.size() * batch.size());
+    RETURN_IF_ERROR(replicas_->Explain(
+        replica().device()->CopyToHost(replica().pair_scores(), absl::MakeSpan(of_pairs))));
+  }
+  std::vector<int64_t> right;
+  for (const MetricSpec& metric : metrics) {
+    if (!metric.counts_examples()) {
+      right.push_back(0);
+    } else if (pairs) {
+      right.push_back(CountCorrectPairs(metric, batch.size(), of_pairs));
+    } else {
+      right.push_back(CountCorrect(metric, loss.outputs, scores, batch.labels[*loss.label].span()));
+    }
+  }
+  return right;
 }
 
 absl::Status EvaluationPass::Enqueue(const Batch& batch) {
@@ -41,8 +64,8 @@ absl::Status EvaluationPass::Enqueue(const Batch& batch) {
 
 absl::Status EvaluationPass::DownloadScores(const Batch& batch, std::vector<float>* scores) {
   scores->resize(batch.size() * spec_.main_loss().outputs);
-  return replicas_->Explain(
-      replica().device()->CopyToHost(replica().scores(), absl::MakeSpan(*scores)));
+  return replicas_->Explain(replica().device()->CopyToHost(
+      replica().MainScores({batch.size(), /*training=*/false}), absl::MakeSpan(*scores)));
 }
 
 absl::StatusOr<std::vector<double>> EvaluationPass::DownloadLosses() {

@@ -33,6 +33,10 @@ class EvaluationPass {
   absl::Status Enqueue(const Batch& batch);
   // Waits for the scores.
   absl::Status DownloadScores(const Batch& batch, std::vector<float>* scores);
+  // How many examples are right by each metric; 0 by those that do not count examples.
+  absl::StatusOr<std::vector<int64_t>> CountRight(const Batch& batch,
+                                                  absl::Span<const MetricSpec> metrics,
+                                                  absl::Span<const float> scores);
   // Waits for the sums of each loss, where there are several.
   absl::StatusOr<std::vector<double>> DownloadLosses();
   Replica& replica() const { return replicas_->first(); }

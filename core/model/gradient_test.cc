@@ -814,6 +814,63 @@ INSTANTIATE_TEST_SUITE_P(
                                scores: "click"
                                label: "c"
                                weight_label: "b"
+                             })pb"},
+                    Case{"InBatchSoftmax",
+                         R"pb(input_shape: 4
+                              layers {
+                                name: "query"
+                                dense { units: 3 }
+                              }
+                              layers {
+                                name: "item"
+                                inputs: "features"
+                                dense { units: 3 }
+                              }
+                              loss { kind: IN_BATCH_SOFTMAX queries: "query" items: "item" })pb"},
+                    Case{
+                        "InBatchSoftmaxOfSharedTowers",
+                        R"pb(input_shape: 6
+                             layers {
+                               name: "left"
+                               slice { size: 3 }
+                             }
+                             layers {
+                               name: "right"
+                               inputs: "features"
+                               slice { begin: 3 size: 3 }
+                             }
+                             layers {
+                               name: "query"
+                               inputs: "left"
+                               dense { units: 3 }
+                             }
+                             layers {
+                               name: "item"
+                               inputs: "right"
+                               dense { units: 3 }
+                               variables_of: "query"
+                             }
+                             layers {
+                               name: "click"
+                               inputs: "query"
+                               inputs: "item"
+                               dot {}
+                             }
+                             losses {
+                               kind: IN_BATCH_SOFTMAX
+                               queries: "query"
+                               items: "item"
+                               temperature: 0.5
+                               log_probability_label: "rate"
+                               weight_label: "trust"
+                               weight: 0.7
+                             }
+                             losses { kind: SIGMOID_CROSS_ENTROPY scores: "click" label: "clicked" }
+                             losses {
+                               kind: IN_BATCH_SOFTMAX
+                               queries: "item"
+                               items: "query"
+                               label: "back"
                              })pb"}),
     [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 

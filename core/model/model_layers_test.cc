@@ -2,8 +2,12 @@
 // them against the CPU.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/model/model_devices_testing.h"
@@ -333,26 +337,100 @@ constexpr char kLayers[] = R"pb(
   layers { dense { units: 3 } }
   loss { kind: SOFTMAX_CROSS_ENTROPY })pb";
 
-TEST_P(ModelLayersTest, ComputesTheGradientsOfTheCpu) {
-  for (const uint64_t order : Orders()) {
-    SetOrder(order);
-    TestModel on_cpu(kLayers);
-    TestModel test(kLayers, 1, NewDevice());
-    for (const int64_t rows : {5, 1, 9}) {
-      const Batch batch = RandomBatch(test.model->spec(), rows, 77);
-      EXPECT_NEAR(test.Step(batch), on_cpu.Step(batch), 1e-5);
-      for (size_t v = 0; v < test.gradients.size(); ++v) {
-        for (int64_t i = 0; i < test.gradients[v].size(); ++i) {
-          EXPECT_NEAR(test.gradients[v].data()[i], on_cpu.gradients[v].data()[i], 1e-5)
-              << test.model->variables()[v].name << "[" << i << "]";
-        }
+constexpr char kPairs[] = R"pb(
+  input_shape: 5
+  layers {
+    name: "query"
+    dense { units: 4 no_bias: true }
+  }
+  layers {
+    name: "item"
+    inputs: "features"
+    dense { units: 4 no_bias: true }
+  }
+  loss {
+    kind: IN_BATCH_SOFTMAX
+    queries: "query"
+    items: "item"
+    temperature: 0.25
+    log_probability_label: "rate"
+    weight_label: "trust"
+  })pb";
+
+TEST_P(ModelLayersTest, TellsTheOwnItemFromThoseOfTheBatch) {
+  constexpr size_t kRows = 7, kFeatures = 5;
+  TestModel test(kPairs, 1, NewDevice());
+  // Towers that resemble each other, so that queries resemble their own items.
+  for (int64_t i = 0; i < test.values[1].size(); ++i) {
+    float& value = test.values[1].data()[i];
+    value = test.values[0].data()[i] + 0.3f * value;
+  }
+  test.Load(1);
+  const Batch batch = RandomBatch(test.model->spec(), kRows, 43);
+  const absl::Span<const float> x = batch.features[0].numbers.span();
+  std::vector<Doubles> queries, items;
+  for (size_t i = 0; i < kRows; ++i) {
+    const Doubles row(x.begin() + i * kFeatures, x.begin() + (i + 1) * kFeatures);
+    const absl::Span<const float> w = test.values[0].span(), v = test.values[1].span();
+    queries.push_back(Product(row, Doubles(w.begin(), w.end())));
+    items.push_back(Product(row, Doubles(v.begin(), v.end())));
+  }
+  double loss = 0;
+  Doubles own;
+  int64_t first = 0, among_three = 0;
+  for (size_t i = 0; i < kRows; ++i) {
+    Doubles scores;
+    double sum = 0;
+    for (size_t j = 0; j < kRows; ++j) {
+      const Doubles products = Times(queries[i], items[j]);
+      const double product = std::accumulate(products.begin(), products.end(), 0.0) / 0.25;
+      if (i == j) own.push_back(product);
+      scores.push_back(product - batch.labels[0].data()[j]);
+      sum += std::exp(scores[j]);
+    }
+    loss += batch.labels[1].data()[i] * (std::log(sum) - scores[i]);
+    const auto higher = std::count_if(scores.begin(), scores.end(),
+                                      [&](double score) { return score > scores[i]; });
+    first += higher < 1 ? 1 : 0;
+    among_three += higher < 3 ? 1 : 0;
+  }
+  std::vector<float> predictions;
+  const auto sums = test.model->Evaluate(
+      batch, {{MetricSpec::Kind::kAccuracy}, {MetricSpec::Kind::kTopK, 3}}, &predictions);
+  ASSERT_TRUE(sums.ok()) << sums.status();
+  EXPECT_NEAR(sums->loss, loss, 1e-5 * loss);
+  EXPECT_THAT(sums->correct, testing::ElementsAre(first, among_three));
+  EXPECT_THAT(first, testing::AllOf(testing::Gt(0), testing::Lt(int64_t{kRows})));
+  ExpectClose(predictions, own);
+  EXPECT_NEAR(test.Step(batch), loss / kRows, 1e-5 * loss);
+}
+
+void ExpectTheGradientsOfTheCpu(const char* model, std::unique_ptr<Device> device) {
+  TestModel on_cpu(model);
+  TestModel test(model, 1, std::move(device));
+  for (const int64_t rows : {5, 1, 9}) {
+    const Batch batch = RandomBatch(test.model->spec(), rows, 77);
+    EXPECT_NEAR(test.Step(batch), on_cpu.Step(batch), 1e-5);
+    for (size_t v = 0; v < test.gradients.size(); ++v) {
+      for (int64_t i = 0; i < test.gradients[v].size(); ++i) {
+        EXPECT_NEAR(test.gradients[v].data()[i], on_cpu.gradients[v].data()[i], 1e-5)
+            << test.model->variables()[v].name << "[" << i << "]";
       }
     }
   }
 }
 
-TEST_P(ModelLayersTest, TrainsAndEvaluatesInTurn) {
-  TestModel test(kLayers, 1, NewDevice());
+TEST_P(ModelLayersTest, ComputesTheGradientsOfTheCpu) {
+  for (const uint64_t order : Orders()) {
+    for (const char* model : {kLayers, kPairs}) {
+      SetOrder(order);
+      ExpectTheGradientsOfTheCpu(model, NewDevice());
+    }
+  }
+}
+
+void ExpectTurnsToChangeNothing(const char* model, std::unique_ptr<Device> device) {
+  TestModel test(model, 1, std::move(device));
   const Batch batch = RandomBatch(test.model->spec(), 6, 78);
   const Batch larger = RandomBatch(test.model->spec(), 11, 79);
   const double first = test.model->Evaluate(batch, {})->loss;
@@ -364,6 +442,10 @@ TEST_P(ModelLayersTest, TrainsAndEvaluatesInTurn) {
   ASSERT_TRUE(test.model->Predict(larger, &scores).ok());
   EXPECT_EQ(test.Step(batch), loss);
   EXPECT_EQ(Copy(test.gradients), gradients);
+}
+
+TEST_P(ModelLayersTest, TrainsAndEvaluatesInTurn) {
+  for (const char* model : {kLayers, kPairs}) ExpectTurnsToChangeNothing(model, NewDevice());
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ModelLayersTest, AllTestDevices(), TestDeviceName);

@@ -227,6 +227,25 @@ constexpr const char* kModels[] = {
            inputs: "d"
          }
          loss { kind: SOFTMAX_CROSS_ENTROPY })pb",
+    R"pb(input_shape: 3
+         layers {
+           name: "a"
+           dense { units: 2 }
+         }
+         layers {
+           name: "b"
+           inputs: "features"
+           dense { units: 2 }
+         }
+         losses {
+           kind: IN_BATCH_SOFTMAX
+           queries: "a"
+           items: "b"
+           temperature: 0.5
+           log_probability_label: "p"
+           weight_label: "w"
+         }
+         losses { kind: SOFTMAX_CROSS_ENTROPY scores: "b" label: "l" })pb",
     R"pb(input_shape: [ 2, 3, 1 ]
          layers { transpose { axes: [ 2, 1, 0 ] } }
          layers {

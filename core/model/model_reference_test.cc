@@ -135,6 +135,7 @@ class ReferenceModel {
       case LossKind::kHuber:
         return reference::HuberLoss(spec_.main_loss().delta, weight, inputs_.back(), labels);
       case LossKind::kMeanSquaredError:
+      case LossKind::kInBatchSoftmax:  // of no model here
         break;
     }
     return reference::MeanSquaredError(weight, inputs_.back(), labels);

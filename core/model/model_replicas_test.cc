@@ -168,6 +168,42 @@ TEST_P(ModelReplicasTest, TheFirstBatchMayHaveFewerRowsThanThereAreDevices) {
   }
 }
 
+TEST_P(ModelReplicasTest, EachHasTheItemsOfItsPart) {
+  constexpr char kPairs[] = R"pb(
+    input_shape: 5
+    layers {
+      name: "query"
+      dense { units: 4 no_bias: true }
+    }
+    layers {
+      name: "item"
+      inputs: "features"
+      dense { units: 4 no_bias: true }
+    }
+    loss { kind: IN_BATCH_SOFTMAX queries: "query" items: "item" })pb";
+  TestModel one(kPairs);
+  GroupModel several(kPairs, NewGroup(2));
+  const Batch batch = RandomBatch(one.model->spec(), 6, 1);
+  const absl::Span<const float> numbers = batch.features[0].numbers.span();
+  double expected = 0;
+  std::vector<Tensor> gradients;
+  for (const size_t part : {0, 1}) {
+    Batch half = RandomBatch(one.model->spec(), 3, 1);
+    std::copy_n(numbers.begin() + part * 15, 15, half.features[0].numbers.data());
+    expected += one.Step(half) / 2;
+    for (size_t v = 0; v < one.gradients.size(); ++v) {
+      if (part == 0) gradients.emplace_back(one.gradients[v].shape());
+      for (int64_t i = 0; i < gradients[v].size(); ++i) {
+        gradients[v].data()[i] += one.gradients[v].data()[i] / 2;
+      }
+    }
+  }
+  const auto found = several.Compute(batch);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_NEAR(found->loss, expected, 1e-6 * expected);
+  ExpectNear(several.gradients, gradients);
+}
+
 TEST_P(ModelReplicasTest, EvaluateAsOne) {
   GroupModel one(kNetwork, NewGroup(1));
   GroupModel several(kNetwork, NewGroup(2));

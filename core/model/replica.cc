@@ -1,6 +1,7 @@
 #include "core/model/replica.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -128,6 +129,19 @@ absl::Status Replica::Allocate(int64_t rows, bool training) {
     labels_.push_back(std::move(labels));
   }
   ASSIGN_OR_RETURN(losses_, device_->Allocate(rows));
+  return AllocateForPairs(rows);
+}
+
+absl::Status Replica::AllocateForPairs(int64_t rows) {
+  if (std::none_of(graph_.losses.begin(), graph_.losses.end(),
+                   [](const LossStage& loss) { return loss.scores_pairs; })) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(own_scores_, device_->Allocate(rows));
+  ASSIGN_OR_RETURN(own_items_, device_->Allocate(rows));
+  std::vector<float> positions(rows);
+  std::iota(positions.begin(), positions.end(), 0.0f);
+  device_->CopyToDevice(positions, own_items_.get());
   return absl::OkStatus();
 }
 
@@ -137,6 +151,8 @@ void Replica::FreeActivations() {
   parts_.clear();
   labels_.clear();
   losses_.reset();
+  own_items_.reset();
+  own_scores_.reset();
   ids_.Free();
 }
 
@@ -178,19 +194,21 @@ void Replica::Forward(const Pass& pass) {
   }
 }
 
+const DeviceMemory& Replica::MainScores(const Pass& pass) {
+  if (!graph_.losses.front().scores_pairs) return *Value(graph_.losses.front().inputs.front());
+  const QueriesAndItems pairs = PairsOf(0, pass.batch);
+  device_->RowDots(pairs.rows, pairs.dim, 1 / pairs.temperature, *pairs.queries, *pairs.items, 0,
+                   own_scores_.get());
+  return *own_scores_;
+}
+
 void Replica::ComputeLosses(const Pass& pass, float weight) {
   const bool weighted = !loss_parts_.empty();
   if (weighted) device_->Fill(0, 1, loss_sum_.get());
   for (size_t i = 0; i < spec_->losses.size(); ++i) {
     const LossSpec& loss = spec_->losses[i];
-    const DeviceMemory& scores = *Value(graph_.scores[i]);
-    DeviceMemory* dscores = nullptr;
-    if (pass.training) dscores = Part(plan_.score_gradients[i].part);
-    ComputeLoss(loss, pass.batch, weight * loss.weight, scores, dscores);
-    WeighRecords(loss, pass.batch, dscores);
-    if (pass.training && plan_.score_gradients[i].sum.has_value()) {
-      device_->Axpy(1, pass.batch * loss.outputs, *dscores, Part(*plan_.score_gradients[i].sum));
-    }
+    ComputeLoss(i, pass, weight * loss.weight);
+    if (pass.training) AddLossGradients(i, pass.batch);
     DeviceMemory* const sum = weighted ? loss_parts_[i].get() : loss_sum_.get();
     device_->Sum(pass.batch, *losses_, sum);
     if (weighted) device_->Axpy(loss.weight, 1, *sum, loss_sum_.get());
@@ -198,9 +216,50 @@ void Replica::ComputeLosses(const Pass& pass, float weight) {
   }
 }
 
-void Replica::ComputeLoss(const LossSpec& loss, int64_t rows, float weight,
-                          const DeviceMemory& scores, DeviceMemory* dscores) {
-  const DeviceMemory& labels = *labels_[loss.label];
+void Replica::ComputeLoss(size_t loss, const Pass& pass, float weight) {
+  const LossSpec& spec = spec_->losses[loss];
+  const auto gradient = [&](size_t input) {
+    return pass.training ? Part(plan_.loss_gradients[loss][input].part) : nullptr;
+  };
+  const std::optional<PassMemory::PairScores>& pairs = plan_.pair_scores[loss];
+  if (!pairs.has_value()) {
+    const DeviceMemory& scores = *Value(graph_.losses[loss].inputs.front());
+    ComputeLossOfScores(spec, pass.batch, weight, scores, gradient(0));
+    WeighRecords(spec, pass.batch, gradient(0));
+    return;
+  }
+  InBatchGradients gradients;
+  if (pass.training) gradients = {Part(pairs->gradient), gradient(0), gradient(1)};
+  InBatchSoftmax(device_, PairsOf(loss, pass.batch), weight, Part(pairs->scores), losses_.get(),
+                 gradients);
+}
+
+QueriesAndItems Replica::PairsOf(size_t loss, int64_t rows) const {
+  const LossSpec& spec = spec_->losses[loss];
+  const auto label = [&](std::optional<size_t> position) {
+    return position ? labels_[*position].get() : nullptr;
+  };
+  return {.rows = rows,
+          .dim = spec.dim,
+          .temperature = spec.temperature,
+          .queries = Value(graph_.losses[loss].inputs[0]),
+          .items = Value(graph_.losses[loss].inputs[1]),
+          .log_probabilities = label(spec.log_probability_label),
+          .weights = label(spec.weight_label),
+          .own_items = own_items_.get()};
+}
+
+void Replica::AddLossGradients(size_t loss, int64_t rows) {
+  for (const PassMemory::Gradient& gradient : plan_.loss_gradients[loss]) {
+    if (!gradient.sum.has_value()) continue;
+    device_->Axpy(1, rows * spec_->losses[loss].input_floats(), *Part(gradient.part),
+                  Part(*gradient.sum));
+  }
+}
+
+void Replica::ComputeLossOfScores(const LossSpec& loss, int64_t rows, float weight,
+                                  const DeviceMemory& scores, DeviceMemory* dscores) {
+  const DeviceMemory& labels = *labels_[*loss.label];
   switch (loss.kind) {
     case LossKind::kSoftmaxCrossEntropy:
       device_->SoftmaxCrossEntropy(rows, loss.outputs, weight, scores, labels, losses_.get(),
@@ -215,6 +274,8 @@ void Replica::ComputeLoss(const LossSpec& loss, int64_t rows, float weight,
     case LossKind::kHuber:
       device_->HuberLoss(rows, loss.delta, weight, scores, labels, losses_.get(), dscores);
       break;
+    case LossKind::kInBatchSoftmax:
+      break;  // takes no scores
   }
 }
 

@@ -14,6 +14,7 @@
 #include "core/device/device.h"
 #include "core/device/memory_view.h"
 #include "core/model/id_inputs.h"
+#include "core/model/in_batch_softmax.h"
 #include "core/model/layers/layer.h"
 #include "core/model/spec/batch.h"
 #include "core/model/spec/model_spec.h"
@@ -66,8 +67,12 @@ class Replica {
   // zeros.
   void ClearLossAndGradients();
 
-  // Of the model's main loss.
-  const DeviceMemory& scores() const { return *Value(graph_.scores.front()); }
+  // The scores of the model's main loss after a forward pass, which it may have to compute. [batch,
+  // LossSpec::outputs]
+  const DeviceMemory& MainScores(const Pass& pass);
+  // Where the main loss is of the kind IN_BATCH_SOFTMAX, after ComputeLosses: the scores of all
+  // pairs of a query and an item. [batch, batch]
+  const DeviceMemory& pair_scores() const { return *Part(plan_.pair_scores.front()->scores); }
   // The sum over the losses of their weights times their sums over the examples. [1]
   DeviceMemory* loss_sum() const { return loss_sum_.get(); }
   // The sum of one loss over the examples, where the model has several or gives one a weight. [1]
@@ -111,6 +116,7 @@ class Replica {
   std::unique_ptr<Layer> MakeLayerOf(size_t stage) const;
   absl::Status ReserveValues(int64_t rows, bool training);
   absl::Status Allocate(int64_t rows, bool training);
+  absl::Status AllocateForPairs(int64_t rows);
   void FreeActivations();
   const Variable& At(size_t variable) const { return variables_[variable]; }
   DeviceMemory* Part(size_t part) const { return parts_[part].get(); }
@@ -120,12 +126,16 @@ class Replica {
   std::vector<DeviceMemory*> KeptBy(size_t stage) const;
   // `pass` with what belongs to the stage.
   Pass PassOf(const Pass& pass, size_t stage, absl::Span<DeviceMemory* const> kept) const;
-  // Computes losses_ of the examples, and unless it is null the gradient of `weight` times their
-  // sum.
-  void ComputeLoss(const LossSpec& loss, int64_t rows, float weight, const DeviceMemory& scores,
-                   DeviceMemory* dscores);
+  // Computes losses_ of the examples, and in training the gradients of `weight` times their sum.
+  void ComputeLoss(size_t loss, const Pass& pass, float weight);
+  // Likewise of a loss that takes scores; `dscores` may be null.
+  void ComputeLossOfScores(const LossSpec& loss, int64_t rows, float weight,
+                           const DeviceMemory& scores, DeviceMemory* dscores);
   // Multiplies both by the records' weights, where the loss has some.
   void WeighRecords(const LossSpec& loss, int64_t rows, DeviceMemory* dscores);
+  QueriesAndItems PairsOf(size_t loss, int64_t rows) const;
+  // Adds what a loss has computed beside the gradients of its inputs.
+  void AddLossGradients(size_t loss, int64_t rows);
   // Adds to gradients what a stage's backward pass has left beside them.
   void AddInputGradients(const Pass& pass, size_t stage);
   void AddVariableGradients(size_t stage);
@@ -147,6 +157,10 @@ class Replica {
   std::vector<std::unique_ptr<MemoryView>> parts_;  // of activations_, which is freed first
   std::vector<std::unique_ptr<DeviceMemory>> labels_;
   std::unique_ptr<DeviceMemory> losses_;
+  // Of models with a loss of the kind IN_BATCH_SOFTMAX: 0, 1, ..., and each query's score of its
+  // own item.
+  std::unique_ptr<DeviceMemory> own_items_;
+  std::unique_ptr<DeviceMemory> own_scores_;
   IdInputs ids_;
 };
 

@@ -14,7 +14,9 @@ std::vector<int> CountTakers(const ModelSpec& spec) {
   for (const LayerSpec& layer : spec.layers) {
     for (const ValueId input : layer.inputs) ++takers[input];
   }
-  for (const LossSpec& loss : spec.losses) ++takers[loss.scores];
+  for (const LossSpec& loss : spec.losses) {
+    for (const ValueId input : loss.inputs) ++takers[input];
+  }
   return takers;
 }
 
@@ -83,7 +85,11 @@ StageGraph MakeStages(const ModelSpec& spec) {
     value_of[values.OutputOf(i)] = output;
     graph.stages.push_back(std::move(stage));
   }
-  for (const LossSpec& loss : spec.losses) graph.scores.push_back(value_of[loss.scores]);
+  for (const LossSpec& loss : spec.losses) {
+    LossStage& stage = graph.losses.emplace_back();
+    for (const ValueId input : loss.inputs) stage.inputs.push_back(value_of[input]);
+    stage.scores_pairs = loss.kind == LossKind::kInBatchSoftmax;
+  }
   return graph;
 }
 
@@ -100,9 +106,12 @@ class PassPlanner {
       Add(stages_[i].output_floats, Forward(i), Forward(i));
     }
     for (ValueId value = 0; value < num_values(); ++value) memory_.values.push_back(value);
-    for (const ValueId scores : graph_.scores) Use(scores, loss());
+    for (const LossStage& stage : graph_.losses) {
+      for (const ValueId input : stage.inputs) Use(input, loss());
+    }
     for (size_t i = 0; i < stages_.size(); ++i) UseValues(i);
     PlanKept();
+    PlanPairScores();
     if (training_) PlanGradients();
     const MemoryPlan plan = PlanMemory(memory_.lifetimes);
     memory_.floats = plan.floats;
@@ -150,12 +159,25 @@ class PassPlanner {
     }
   }
 
+  void PlanPairScores() {
+    for (const LossStage& stage : graph_.losses) {
+      std::optional<PassMemory::PairScores>& pairs = memory_.pair_scores.emplace_back();
+      if (!stage.scores_pairs) continue;
+      // A score of each example for each.
+      pairs = {Add(rows_, loss(), loss()), 0};
+      if (training_) pairs->gradient = Add(rows_, loss(), loss());
+    }
+  }
+
   // The losses come first, then the stages from the last one to the first. The first one that has a
   // gradient for a value writes it; those of later ones are added.
   void PlanGradients() {
     std::vector<std::optional<size_t>> of_value(num_values());
-    for (const ValueId scores : graph_.scores) {
-      memory_.score_gradients.push_back(PlanGradient(loss(), &of_value[scores], scores));
+    for (const LossStage& stage : graph_.losses) {
+      std::vector<PassMemory::Gradient>& gradients = memory_.loss_gradients.emplace_back();
+      for (const ValueId input : stage.inputs) {
+        gradients.push_back(PlanGradient(loss(), &of_value[input], input));
+      }
     }
     memory_.output_gradients.resize(stages_.size());
     memory_.input_gradients.resize(stages_.size());

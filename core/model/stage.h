@@ -34,13 +34,20 @@ struct Stage {
   bool backward = false;
 };
 
+struct LossStage {
+  // What it takes: outputs of stages that run backward.
+  std::vector<ValueId> inputs;
+  // It has a score for each pair of two examples.
+  bool scores_pairs = false;
+};
+
 struct StageGraph {
   // Of one example, of each feature; 0 of ids, which are not among the values' memory (IdInputs).
   std::vector<int64_t> feature_floats;
   // In the order of the forward pass. Flatten and reshape are no stages: their output is their
   // input.
   std::vector<Stage> stages;
-  std::vector<ValueId> scores;  // of each loss: outputs of stages that run backward
+  std::vector<LossStage> losses;
 
   GraphValues values() const { return GraphValues(feature_floats.size()); }
 };
@@ -55,21 +62,28 @@ struct MemoryPart {
 
 // The memory of a pass.
 struct PassMemory {
-  // Where the gradient of an input, or of a loss's scores, goes to.
+  // Where the gradient of an input, of a stage or of a loss, goes to.
   struct Gradient {
     size_t part = 0;
     // The value's gradient is there already: this one is added to it.
     std::optional<size_t> sum;
   };
 
+  // Of a loss that scores pairs of examples: the scores, and in training their gradient.
+  struct PairScores {
+    size_t scores = 0;
+    size_t gradient = 0;
+  };
+
   int64_t floats = 0;  // of the block
   std::vector<MemoryPart> parts;
-  // Positions in `parts`: of each value, and of what each stage keeps;
+  // Positions in `parts`: of each value, of what each stage keeps, and of what each loss scores;
   std::vector<size_t> values;
   std::vector<std::vector<size_t>> kept;
-  // in training also of the gradients of each loss's scores, of the output of each stage that runs
+  std::vector<std::optional<PairScores>> pair_scores;
+  // in training also of the gradients of each loss's inputs, of the output of each stage that runs
   // backward, and of each of its inputs that gets one.
-  std::vector<Gradient> score_gradients;
+  std::vector<std::vector<Gradient>> loss_gradients;
   std::vector<size_t> output_gradients;
   std::vector<std::vector<std::optional<Gradient>>> input_gradients;
   // When each part is in use.

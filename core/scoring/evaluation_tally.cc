@@ -36,8 +36,10 @@ EvaluationTally::EvaluationTally(const ModelSpec* model, const std::vector<Metri
 void EvaluationTally::Add(int64_t first_record, const Batch& batch, const EvaluationSums& sums,
                           absl::Span<float> scores) {
   sums_.Add(sums);
+  // Of pairs nothing is known but the sums.
+  if (!model_.main_loss().label) return;
   const size_t outputs = model_.main_loss().outputs;
-  const Tensor& labels = batch.labels[model_.main_loss().label];
+  const Tensor& labels = batch.labels[*model_.main_loss().label];
   for (int64_t row = 0; row < batch.size(); ++row) {
     const int64_t record = first_record + row;
     const float label = labels.span()[row];
@@ -53,6 +55,8 @@ void EvaluationTally::Add(int64_t first_record, const Batch& batch, const Evalua
       case LossKind::kMeanSquaredError:
       case LossKind::kHuber:
         AddRegression(record, label, of_row[0], features);
+        break;
+      case LossKind::kInBatchSoftmax:
         break;
     }
   }
@@ -129,6 +133,7 @@ EvaluationReport EvaluationTally::Report() const {
   if (const FeatureSpec* const feature = model_.records.only_numbers()) {
     report.input_shape = feature->shape;
   }
+  if (report.loss == LossKind::kInBatchSoftmax) return report;
   if (model_.main_loss().kind != LossKind::kSoftmaxCrossEntropy) {
     report.mean_squared_error = errors_.MeanSquared();
     report.mean_absolute_error = errors_.MeanAbsolute();

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/random.h"
 #include "gmock/gmock.h"
@@ -18,7 +21,7 @@ using testing::SizeIs;
 ModelSpec SpecOf(LossKind loss, int64_t outputs) {
   ModelSpec spec;
   spec.records.features = {{"features", Shape({2, 1})}};
-  spec.losses.push_back({.kind = loss, .outputs = outputs});
+  spec.losses.push_back({.kind = loss, .outputs = outputs, .label = 0});
   return spec;
 }
 
@@ -232,6 +235,28 @@ TEST(EvaluationTallyTest, BinaryScoresThatAreNoNumbers) {
   EXPECT_DOUBLE_EQ(outcome.report.accuracy, 0.5);
   EXPECT_TRUE(std::isnan(outcome.metrics.at("mean_squared_error")));
   EXPECT_TRUE(Parsed(outcome.report)["wrong"][0]["predicted"].is_null());
+}
+
+TEST(EvaluationTallyTest, OfPairsKnowsTheSumsAlone) {
+  ModelSpec spec = SpecOf(LossKind::kInBatchSoftmax, 1);
+  spec.losses.front().label.reset();
+  const std::vector<MetricSpec> metrics = {{Kind::kAccuracy}, {Kind::kTopK, 3}};
+  EvaluationTally tally(&spec, &metrics, {});
+  for (const int64_t rows : {3, 1}) {
+    Batch batch = MakeBatch(Tensor(Shape({rows, 2, 1})), Tensor());
+    batch.labels.clear();
+    std::vector<float> scores(rows, -1.0f);
+    const double loss = static_cast<double>(rows) * 2;
+    tally.Add(0, batch, {.loss = loss, .examples = rows, .correct = {1, rows}},
+              absl::MakeSpan(scores));
+  }
+  const EvaluationOutcome outcome = tally.Finish();
+  EXPECT_EQ(outcome.metrics,
+            (std::map<std::string, double>{{"loss", 2}, {"accuracy", 0.5}, {"top_3", 1}}));
+  Json report = Parsed(outcome.report);
+  report.erase("time");
+  EXPECT_EQ(report,
+            Json({{"step", 0}, {"kind", "retrieval"}, {"examples", 4}, {"wrong", Json::array()}}));
 }
 
 TEST(EvaluationTallyTest, RegressionByHand) {

@@ -30,6 +30,7 @@ void ScoresToProbabilities(LossKind loss, int64_t outputs, absl::Span<float> sco
       return;
     case LossKind::kMeanSquaredError:
     case LossKind::kHuber:
+    case LossKind::kInBatchSoftmax:
       return;
   }
 }

@@ -94,6 +94,8 @@ const char* ReportKind(LossKind loss) {
     case LossKind::kMeanSquaredError:
     case LossKind::kHuber:
       return "regression";
+    case LossKind::kInBatchSoftmax:
+      return "retrieval";
   }
   return "";
 }
@@ -105,7 +107,7 @@ std::string FormatReport(const EvaluationReport& report) {
                {"examples", report.examples}};
   if (IsRegression(report.loss)) {
     AddRegression(report, &json);
-  } else {
+  } else if (report.loss != LossKind::kInBatchSoftmax) {
     AddClasses(report, &json);
   }
   if (report.ranking.has_value()) AddRanking(*report.ranking, &json);

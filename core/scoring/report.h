@@ -46,7 +46,7 @@ struct EvaluationReport {
   std::vector<std::pair<float, float>> pairs;  // a sample of (target, prediction)
 };
 
-// "classification", "binary" or "regression".
+// "classification", "binary", "regression" or "retrieval".
 const char* ReportKind(LossKind loss);
 
 // As JSON on one line, with a line break: the `report` of docs/dashboard-api.md without "run" and

@@ -277,6 +277,23 @@ TEST_F(ApiTest, ALayerNamesTheOneWhoseVariablesItShares) {
                                     {"record_weights", "trust"}}}));
 }
 
+TEST_F(ApiTest, ALossNamesItsQueriesAndItems) {
+  files().Write("train_config.textproto", R"(model {
+                  input_shape: 2
+                  layers { name: "user" dense { units: 3 } }
+                  layers { name: "item" inputs: "features" dense { units: 3 } }
+                  loss { kind: IN_BATCH_SOFTMAX queries: "user" items: "item" temperature: 0.5
+                         log_probability_label: "p" }
+                })");
+  EXPECT_EQ(Get("/runs/mnist/model")["losses"], Json({{{"kind", "IN_BATCH_SOFTMAX"},
+                                                       {"inputs", {"user", "item"}},
+                                                       {"label", "label"},
+                                                       {"weight", 1.0},
+                                                       {"temperature", 0.5},
+                                                       {"log_probability_label", "p"}}}));
+  EXPECT_EQ(Get("/runs/mnist")["task"]["kind"], "retrieval");
+}
+
 TEST_F(ApiTest, Placement) {
   const Json placement = {
       {"balance", 1.0},

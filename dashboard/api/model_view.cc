@@ -109,11 +109,17 @@ Json LayersJson(const RunModel& model) {
 Json LossesJson(const ModelSpec& spec) {
   Json losses = Json::array();
   for (const LossSpec& loss : spec.losses) {
+    Json inputs = Json::array();
+    for (const ValueId input : loss.inputs) inputs.push_back(spec.NameOf(input));
     Json json = {{"kind", LossKindName(loss.kind)},
-                 {"inputs", Json::array({spec.NameOf(loss.scores)})},
+                 {"inputs", std::move(inputs)},
                  {"label", loss.label_name},
                  {"weight", loss.weight}};
     if (loss.kind == LossKind::kHuber) json["delta"] = loss.delta;
+    if (loss.kind == LossKind::kInBatchSoftmax) json["temperature"] = loss.temperature;
+    if (loss.log_probability_label.has_value()) {
+      json["log_probability_label"] = loss.log_probability_label_name;
+    }
     if (loss.weight_label.has_value()) json["record_weights"] = loss.weight_label_name;
     losses.push_back(std::move(json));
   }

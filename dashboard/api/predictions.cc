@@ -18,11 +18,12 @@ constexpr size_t kKeptPredictors = 4;
 Json PredictionJson(const RunModel& model, const Prediction& prediction) {
   Json json = {{"step", prediction.step}, {"kind", model.kind()}, {"seconds", prediction.seconds}};
   std::vector<float> outputs = prediction.outputs;
-  if (IsRegression(model.spec.main_loss().kind)) {
+  const LossKind loss = model.spec.main_loss().kind;
+  if (IsRegression(loss) || loss == LossKind::kInBatchSoftmax) {
     json["prediction"] = outputs.front();
     return json;
   }
-  if (model.spec.main_loss().kind == LossKind::kSigmoidCrossEntropy) {
+  if (loss == LossKind::kSigmoidCrossEntropy) {
     outputs = {1 - prediction.outputs.front(), prediction.outputs.front()};
   }
   json["probabilities"] = outputs;

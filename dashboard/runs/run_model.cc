@@ -34,6 +34,8 @@ const char* RunModel::kind() const {
     case LossKind::kMeanSquaredError:
     case LossKind::kHuber:
       return "regression";
+    case LossKind::kInBatchSoftmax:
+      return "retrieval";
   }
   return "";
 }

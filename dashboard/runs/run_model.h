@@ -19,7 +19,7 @@ struct RunModel {
   // Class names; empty for a regression.
   std::vector<std::string> classes;
 
-  // "classification", "binary" or "regression"
+  // "classification", "binary", "regression" or "retrieval"
   const char* kind() const;
   int64_t num_parameters() const;
   // The metrics by which the job itself judges: early stopping's, then that of the best exports.

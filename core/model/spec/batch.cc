@@ -146,11 +146,27 @@ absl::Status CheckLabel(const LossSpec& loss, int64_t position, float label) {
       break;
     case LossKind::kMeanSquaredError:
     case LossKind::kHuber:
+    case LossKind::kInBatchSoftmax:
       if (std::isfinite(label)) return absl::OkStatus();
       expected = "a finite number";
       break;
   }
   return BadLabel(loss.label_name, position, expected, label);
+}
+
+absl::Status CheckLabels(const LossSpec& loss, absl::Span<const float> labels) {
+  for (size_t r = 0; r < labels.size(); ++r) {
+    RETURN_IF_ERROR(CheckLabel(loss, static_cast<int64_t>(r), labels[r]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLogProbabilities(const std::string& name, absl::Span<const float> logarithms) {
+  for (size_t r = 0; r < logarithms.size(); ++r) {
+    if (std::isfinite(logarithms[r])) continue;
+    return BadLabel(name, static_cast<int64_t>(r), "a finite number", logarithms[r]);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckWeights(const std::string& name, absl::Span<const float> weights) {
@@ -223,9 +239,10 @@ absl::Status CheckBatch(const ModelSpec& spec, const Batch& batch) {
     if (found != expected) return Mismatch(labels[i].name, expected, found);
   }
   for (const LossSpec& loss : spec.losses) {
-    const absl::Span<const float> values = batch.labels[loss.label].span();
-    for (size_t r = 0; r < values.size(); ++r) {
-      RETURN_IF_ERROR(CheckLabel(loss, static_cast<int64_t>(r), values[r]));
+    if (loss.label) RETURN_IF_ERROR(CheckLabels(loss, batch.labels[*loss.label].span()));
+    if (loss.log_probability_label) {
+      RETURN_IF_ERROR(CheckLogProbabilities(loss.log_probability_label_name,
+                                            batch.labels[*loss.log_probability_label].span()));
     }
     if (!loss.weight_label) continue;
     RETURN_IF_ERROR(CheckWeights(loss.weight_label_name, batch.labels[*loss.weight_label].span()));

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/model/spec/model_config_testing.h"
+
 namespace keelson {
 namespace {
 
@@ -109,6 +111,19 @@ TEST(BatchTest, SaysWhichFeatureRecordAndIdIsWrong) {
     change(&batch);
     EXPECT_EQ(CheckFeatures(Spec(), batch), absl::InvalidArgumentError(message));
   }
+}
+
+TEST(BatchTest, LogarithmsOfProbabilitiesAreFinite) {
+  const auto spec = InferModelSpec(ParseModel(R"(
+      input_shape: 2 layers { name: "q" dense { units: 2 } }
+      layers { name: "v" inputs: "features" dense { units: 2 } }
+      loss { kind: IN_BATCH_SOFTMAX queries: "q" items: "v" log_probability_label: "p" })"));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  Batch batch = MakeBatch(Tensor(Shape({3, 2})), Tensor(Shape({3})));
+  EXPECT_EQ(CheckBatch(*spec, batch).message(), "");
+  batch.labels[0].data()[1] = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(CheckBatch(*spec, batch),
+            absl::InvalidArgumentError("batch: p[1]: expected a finite number, found -inf"));
 }
 
 TEST(BatchTest, ResizeLeavesNothingOfAnotherKind) {

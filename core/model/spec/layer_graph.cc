@@ -30,7 +30,7 @@ class Orderer {
     }
     RETURN_IF_ERROR(NameLayers());
     RETURN_IF_ERROR(FindInputs());
-    RETURN_IF_ERROR(FindScores());
+    RETURN_IF_ERROR(FindInputsOfLosses());
     RETURN_IF_ERROR(CheckOutputs());
     ASSIGN_OR_RETURN(LayerGraph graph, Sort());
     RETURN_IF_ERROR(CheckFeatures());
@@ -115,37 +115,54 @@ class Orderer {
     }
   }
 
-  absl::Status FindScores() {
-    if (config_.losses().empty()) return FindScoresOf(config_.loss(), 0);
+  absl::Status FindInputsOfLosses() {
+    if (config_.losses().empty()) return FindInputsOf(config_.loss(), 0);
     for (int i = 0; i < config_.losses_size(); ++i) {
-      RETURN_IF_ERROR(FindScoresOf(config_.losses(i), i));
+      RETURN_IF_ERROR(FindInputsOf(config_.losses(i), i));
     }
     return absl::OkStatus();
   }
 
-  absl::Status FindScoresOf(const v1::LossConfig& loss, int number) {
-    if (loss.scores().empty()) {
-      scores_.push_back(size() - 1);
-      return absl::OkStatus();
+  absl::Status FindInputsOf(const v1::LossConfig& loss, int number) {
+    const std::string path = PathOfLoss(config_, number);
+    std::vector<int>& inputs = of_losses_.emplace_back();
+    if (loss.kind() == v1::LossConfig::IN_BATCH_SOFTMAX) {
+      if (!loss.scores().empty()) {
+        return FieldError(path + ".scores", absl::StrCat("expected none of IN_BATCH_SOFTMAX, which "
+                                                         "takes queries and items, found \"",
+                                                         loss.scores(), "\""));
+      }
+      RETURN_IF_ERROR(AddInputOf(loss.queries(), path + ".queries", &inputs));
+      return AddInputOf(loss.items(), path + ".items", &inputs);
     }
-    const auto layer = by_name_.find(loss.scores());
-    if (layer == by_name_.end()) {
-      return FieldError(
-          absl::StrCat(PathOfLoss(config_, number), ".scores"),
-          absl::StrCat("expected the name of a layer, found \"", loss.scores(), "\""));
-    }
-    scores_.push_back(layer->second);
+    if (!loss.scores().empty()) return AddInputOf(loss.scores(), path + ".scores", &inputs);
+    inputs.push_back(size() - 1);
     return absl::OkStatus();
+  }
+
+  absl::Status AddInputOf(const std::string& name, const std::string& path,
+                          std::vector<int>* inputs) const {
+    const auto layer = by_name_.find(name);
+    if (layer == by_name_.end()) {
+      return FieldError(path, absl::StrCat("expected the name of a layer, found \"", name, "\""));
+    }
+    inputs->push_back(layer->second);
+    return absl::OkStatus();
+  }
+
+  bool IsTakenByLoss(int layer) const {
+    return std::any_of(of_losses_.begin(), of_losses_.end(), [&](const std::vector<int>& inputs) {
+      return std::find(inputs.begin(), inputs.end(), layer) != inputs.end();
+    });
   }
 
   absl::Status CheckOutputs() const {
     for (int i = 0; i < size(); ++i) {
-      const bool scores = std::find(scores_.begin(), scores_.end(), i) != scores_.end();
-      if (scores || !takers_[i].empty()) continue;
+      if (IsTakenByLoss(i) || !takers_[i].empty()) continue;
       return FieldError(PathOf(i),
                         absl::StrCat("expected a layer or a loss that takes the output of \"",
                                      nodes_[i].name, "\", found none; the loss takes that of \"",
-                                     nodes_[scores_.front()].name, "\""));
+                                     nodes_[of_losses_.front().front()].name, "\""));
     }
     return absl::OkStatus();
   }
@@ -214,7 +231,10 @@ class Orderer {
       }
       graph.layers.push_back(std::move(node));
     }
-    for (const int layer : scores_) graph.scores.push_back(values.OutputOf(rank[layer]));
+    for (const std::vector<int>& inputs : of_losses_) {
+      std::vector<ValueId>& of_loss = graph.of_losses.emplace_back();
+      for (const int layer : inputs) of_loss.push_back(values.OutputOf(rank[layer]));
+    }
     return graph;
   }
 
@@ -225,7 +245,7 @@ class Orderer {
   std::map<std::string, int> by_name_;
   std::vector<std::vector<int>> inputs_;
   std::vector<std::vector<int>> takers_;
-  std::vector<int> scores_;  // by loss
+  std::vector<std::vector<int>> of_losses_;  // the layers whose outputs each takes
 };
 
 }  // namespace

@@ -43,15 +43,17 @@ struct LayerGraph {
   // In an order in which each takes features and outputs of earlier ones only, otherwise that of
   // the list: a chain's is the list.
   std::vector<LayerNode> layers;
-  // The value that each loss takes, a layer's output. One that names none takes the list's last.
-  std::vector<ValueId> scores;
+  // The values that each loss takes, layers' outputs: its scores, which are those of the list's
+  // last layer where it names none; of IN_BATCH_SOFTMAX the queries and the items.
+  std::vector<std::vector<ValueId>> of_losses;
 };
 
 // `features` are the features' names. The losses are `losses`, or the only one, `loss`.
 // INVALID_ARGUMENT, the text beginning with the field's path: no layer; a layer without a kind; a
 // name that is malformed or there twice; an input that no feature and no layer is called, or both;
-// no input of the first layer where there are several features; a cycle; scores that are no layer's
-// name; a feature that no layer takes, or an output that neither a layer nor a loss takes.
+// no input of the first layer where there are several features; a cycle; scores, queries or items
+// that are no layer's name; scores of a loss that takes queries and items; a feature that no layer
+// takes, or an output that neither a layer nor a loss takes.
 absl::StatusOr<LayerGraph> OrderLayers(const v1::ModelConfig& config,
                                        const std::vector<std::string>& features);
 

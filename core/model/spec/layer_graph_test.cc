@@ -108,14 +108,27 @@ TEST(LayerGraphTest, LossesTakeTheLastLayerOrTheOneThatTheyName) {
     EXPECT_TRUE(graph.ok()) << graph.status();
     std::vector<std::string> names;
     if (!graph.ok()) return names;
-    for (const ValueId value : graph->scores) {
-      names.push_back(graph->layers[GraphValues(1).LayerOf(value)].name);
+    for (const std::vector<ValueId>& inputs : graph->of_losses) {
+      std::vector<std::string> of_loss;
+      for (const ValueId value : inputs) {
+        of_loss.push_back(graph->layers[GraphValues(1).LayerOf(value)].name);
+      }
+      names.push_back(absl::StrJoin(of_loss, "+"));
     }
     return names;
   };
   EXPECT_THAT(scores("losses { scores: 'b' } losses {} losses { scores: 'a' }"),
               ElementsAre("b", "d", "a"));
   EXPECT_THAT(scores("loss { scores: 'b' }"), ElementsAre("b"));
+  EXPECT_THAT(scores("losses {} losses { kind: IN_BATCH_SOFTMAX queries: 'b' items: 'a' }"),
+              ElementsAre("d", "b+a"));
+  EXPECT_EQ(
+      Order(layers + "loss { kind: IN_BATCH_SOFTMAX queries: 'b' }").status(),
+      absl::InvalidArgumentError("model.loss.items: expected the name of a layer, found \"\""));
+  EXPECT_EQ(Order(layers + "loss { kind: IN_BATCH_SOFTMAX scores: 'b' }").status(),
+            absl::InvalidArgumentError(
+                "model.loss.scores: expected none of IN_BATCH_SOFTMAX, which takes queries and "
+                "items, found \"b\""));
   EXPECT_EQ(Order(layers + "losses { scores: 'b' } losses { scores: 'c' }").status(),
             absl::InvalidArgumentError(
                 "model.losses[1].scores: expected the name of a layer, found \"c\""));

@@ -18,6 +18,10 @@ absl::Status Expected(absl::string_view path, absl::string_view expected, absl::
 }
 
 absl::StatusOr<MetricSpec> InferTopK(int64_t k, const std::string& path, const ModelSpec& model) {
+  if (model.main_loss().kind == LossKind::kInBatchSoftmax) {
+    if (k >= 1) return MetricSpec{Kind::kTopK, k};
+    return Expected(path + ".k", "1 or more", absl::StrCat(k));
+  }
   if (k >= 1 && k <= model.main_loss().outputs) return MetricSpec{Kind::kTopK, k};
   return Expected(path + ".k", absl::StrCat("1..", model.main_loss().outputs, " (the classes)"),
                   absl::StrCat(k));
@@ -41,13 +45,15 @@ absl::StatusOr<MetricSpec> InferAuc(v1::EvaluationConfig::Auc::Curve curve,
 std::vector<LossKind> LossesOf(Metric::KindCase kind) {
   switch (kind) {
     case Metric::kTopK:
-      return {LossKind::kSoftmaxCrossEntropy};
+      return {LossKind::kSoftmaxCrossEntropy, LossKind::kInBatchSoftmax};
     case Metric::kAuc:
       return {LossKind::kSigmoidCrossEntropy};
     case Metric::kMeanSquaredError:
     case Metric::kMeanAbsoluteError:
       return {LossKind::kMeanSquaredError, LossKind::kHuber, LossKind::kSigmoidCrossEntropy};
     case Metric::kAccuracy:
+      return {LossKind::kSoftmaxCrossEntropy, LossKind::kSigmoidCrossEntropy,
+              LossKind::kInBatchSoftmax};
     case Metric::kPrecision:
     case Metric::kRecall:
     case Metric::KIND_NOT_SET:
@@ -171,6 +177,15 @@ int64_t CountCorrect(const MetricSpec& metric, int64_t output_size, absl::Span<c
     const bool right = output_size == 1 ? IsRightSide(of_row[0], labels[row])
                                         : InTopK(of_row, labels[row], metric.k);
     correct += right ? 1 : 0;
+  }
+  return correct;
+}
+
+int64_t CountCorrectPairs(const MetricSpec& metric, int64_t pairs, absl::Span<const float> scores) {
+  int64_t correct = 0;
+  for (int64_t row = 0; row < pairs; ++row) {
+    const absl::Span<const float> of_row = scores.subspan(row * pairs, pairs);
+    correct += InTopK(of_row, static_cast<size_t>(row), metric.k) ? 1 : 0;
   }
   return correct;
 }

@@ -27,7 +27,7 @@ struct MetricSpec {
     kMeanAbsoluteError,
   };
   Kind kind = Kind::kAccuracy;
-  int64_t k = 1;  // kTopK: the label is among the k highest scores
+  int64_t k = 1;  // kTopK: the label, or the own item of a pair, is among the k highest scores
 
   // "accuracy", "top_5", "auc", "auc_pr", "precision", "recall", "mean_squared_error",
   // "mean_absolute_error"
@@ -36,10 +36,10 @@ struct MetricSpec {
   bool counts_examples() const { return kind == Kind::kAccuracy || kind == Kind::kTopK; }
 };
 
-// The configured metrics, beside the loss; by default accuracy for the cross-entropies and none for
-// the others. INVALID_ARGUMENT, beginning with the field's path: a metric without a
-// kind, one that the loss does not have, the same one twice, a `k` outside [1, scores], or a curve
-// that is none.
+// The configured metrics, beside the loss; by default accuracy for the cross-entropies and
+// IN_BATCH_SOFTMAX, none for the others. INVALID_ARGUMENT, beginning with the field's path: a
+// metric without a kind, one that the loss does not have, the same one twice, a `k` outside [1,
+// scores], or a curve that is none.
 absl::StatusOr<std::vector<MetricSpec>> InferMetrics(const v1::EvaluationConfig& config,
                                                      const ModelSpec& model);
 
@@ -64,6 +64,10 @@ struct EvaluationSums {
 // a score that is not a number counts as higher than the label's.
 int64_t CountCorrect(const MetricSpec& metric, int64_t output_size, absl::Span<const float> scores,
                      absl::Span<const float> labels);
+
+// The same of pairs of a query and its item: a query is right when its own item has the highest
+// score, or one of the k highest, among all items. `scores` is [pairs, pairs], items side by side.
+int64_t CountCorrectPairs(const MetricSpec& metric, int64_t pairs, absl::Span<const float> scores);
 
 // "loss", each of several losses by its name, and each metric that counts examples: means over the
 // examples. Not-a-number without examples.

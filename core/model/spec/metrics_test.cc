@@ -64,10 +64,28 @@ TEST(InferMetricsTest, EachByItsName) {
               ElementsAre("mean_absolute_error"));
 }
 
+TEST(InferMetricsTest, OfPairsKnowsAccuracyAndTopK) {
+  const ModelSpec pairs = ModelWith(LossKind::kInBatchSoftmax, 1);
+  EXPECT_THAT(Names(*Infer("", pairs)), ElementsAre("accuracy"));
+  EXPECT_THAT(Names(*Infer("metrics { top_k { k: 20 } }", pairs)), ElementsAre("top_20"));
+}
+
+TEST(CountCorrectPairsTest, AQueryIsRightWhoseOwnItemIsAmongTheHighest) {
+  const std::vector<float> scores = {3, 1, 2,   // first
+                                     5, 4, 4,   // second
+                                     7, 7, 7};  // last
+  EXPECT_EQ(CountCorrectPairs({MetricSpec::Kind::kAccuracy}, 3, scores), 1);
+  EXPECT_EQ(CountCorrectPairs({MetricSpec::Kind::kTopK, 2}, 3, scores), 2);
+  EXPECT_EQ(CountCorrectPairs({MetricSpec::Kind::kTopK, 3}, 3, scores), 3);
+  EXPECT_EQ(CountCorrectPairs({MetricSpec::Kind::kTopK, 9}, 3, scores), 3);
+  EXPECT_EQ(CountCorrectPairs({MetricSpec::Kind::kAccuracy}, 1, {-2}), 1);
+}
+
 TEST(InferMetricsTest, Refuses) {
   const ModelSpec softmax = ModelWith(LossKind::kSoftmaxCrossEntropy, 10);
   const ModelSpec sigmoid = ModelWith(LossKind::kSigmoidCrossEntropy, 1);
   const ModelSpec squared = ModelWith(LossKind::kMeanSquaredError, 1);
+  const ModelSpec pairs = ModelWith(LossKind::kInBatchSoftmax, 1);
   struct Case {
     const char* config;
     const ModelSpec& model;
@@ -95,11 +113,17 @@ TEST(InferMetricsTest, Refuses) {
             "evaluation.metrics[0].recall: expected a model with the loss SOFTMAX_CROSS_ENTROPY "
             "or SIGMOID_CROSS_ENTROPY, found MEAN_SQUARED_ERROR"},
            {"metrics { top_k { k: 1 } }", sigmoid,
-            "evaluation.metrics[0].top_k: expected a model with the loss SOFTMAX_CROSS_ENTROPY, "
-            "found SIGMOID_CROSS_ENTROPY"},
+            "evaluation.metrics[0].top_k: expected a model with the loss SOFTMAX_CROSS_ENTROPY or "
+            "IN_BATCH_SOFTMAX, found SIGMOID_CROSS_ENTROPY"},
            {"metrics { accuracy {} }", squared,
             "evaluation.metrics[0].accuracy: expected a model with the loss "
-            "SOFTMAX_CROSS_ENTROPY or SIGMOID_CROSS_ENTROPY, found MEAN_SQUARED_ERROR"}}) {
+            "SOFTMAX_CROSS_ENTROPY or SIGMOID_CROSS_ENTROPY or IN_BATCH_SOFTMAX, found "
+            "MEAN_SQUARED_ERROR"},
+           {"metrics { top_k { k: 0 } }", pairs,
+            "evaluation.metrics[0].top_k.k: expected 1 or more, found 0"},
+           {"metrics { precision {} }", pairs,
+            "evaluation.metrics[0].precision: expected a model with the loss "
+            "SOFTMAX_CROSS_ENTROPY or SIGMOID_CROSS_ENTROPY, found IN_BATCH_SOFTMAX"}}) {
     const auto metrics = Infer(c.config, c.model);
     EXPECT_EQ(metrics.status(), absl::InvalidArgumentError(c.message)) << c.config;
   }

@@ -30,7 +30,7 @@ class SpecBuilder {
       return FieldError("model.layers",
                         "expected a layer with variables to train, such as dense, found none");
     }
-    RETURN_IF_ERROR(AddLosses(config, graph.scores));
+    RETURN_IF_ERROR(AddLosses(config, graph.of_losses));
     return std::move(spec_);
   }
 
@@ -141,33 +141,44 @@ class SpecBuilder {
     return &*owner;
   }
 
-  absl::Status AddLosses(const v1::ModelConfig& config, const std::vector<ValueId>& scores) {
-    if (config.losses().empty()) return AddLoss(config.loss(), "model.loss", scores.front());
+  absl::Status AddLosses(const v1::ModelConfig& config,
+                         const std::vector<std::vector<ValueId>>& inputs) {
+    if (config.losses().empty()) return AddLoss(config.loss(), "model.loss", inputs.front());
     if (config.has_loss()) {
       return FieldError("model.loss", "expected nothing beside model.losses, found a loss");
     }
     for (int i = 0; i < config.losses_size(); ++i) {
-      RETURN_IF_ERROR(AddLoss(config.losses(i), PathOfLoss(config, i), scores[i]));
+      RETURN_IF_ERROR(AddLoss(config.losses(i), PathOfLoss(config, i), inputs[i]));
     }
     return absl::OkStatus();
   }
 
-  absl::Status AddLoss(const v1::LossConfig& config, const std::string& path, ValueId scores) {
-    const LayerSpec& layer = spec_.layers[spec_.values().LayerOf(scores)];
-    ASSIGN_OR_RETURN(LossSpec loss, ReadLoss(config, path, scores, layer.name, layer.output));
-    if (!DependsOnVariables(scores)) {
-      return FieldError(path + ".scores",
-                        absl::StrCat("expected a layer that depends on variables, "
-                                     "found \"",
-                                     layer.name, "\""));
+  absl::Status AddLoss(const v1::LossConfig& config, const std::string& path,
+                       const std::vector<ValueId>& values) {
+    std::vector<LossInput> inputs;
+    for (const ValueId value : values) {
+      inputs.push_back({value, spec_.NameOf(value), spec_.ShapeOf(value)});
+    }
+    ASSIGN_OR_RETURN(LossSpec loss, ReadLoss(config, path, inputs));
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      if (DependsOnVariables(inputs[k].value)) continue;
+      const bool pairs = loss.kind == LossKind::kInBatchSoftmax;
+      return FieldError(absl::StrCat(path, pairs ? (k == 0 ? ".queries" : ".items") : ".scores"),
+                        absl::StrCat("expected a layer that depends on variables, found \"",
+                                     inputs[k].layer, "\""));
     }
     for (const LossSpec& other : spec_.losses) {
       if (other.label_name != loss.label_name) continue;
       return FieldError(path + ".label", absl::StrCat("another loss already has the label \"",
                                                       loss.label_name, "\""));
     }
-    loss.label = AddLabel(loss.label_name);
-    spec_.records.labels[loss.label].num_classes = loss.num_classes();
+    if (loss.kind != LossKind::kInBatchSoftmax) {
+      loss.label = AddLabel(loss.label_name);
+      spec_.records.labels[*loss.label].num_classes = loss.num_classes();
+    }
+    if (!loss.log_probability_label_name.empty()) {
+      loss.log_probability_label = AddLabel(loss.log_probability_label_name);
+    }
     if (!loss.weight_label_name.empty()) {
       loss.weight_label = AddLabel(loss.weight_label_name);
       spec_.records.labels[*loss.weight_label].weighs = true;
@@ -223,7 +234,9 @@ std::string ModelSpec::LossText() const {
     absl::StrAppend(&text, text.empty() ? "" : " + ");
     if (several && loss.weight != 1) absl::StrAppend(&text, loss.weight, " ");
     absl::StrAppend(&text, LossKindName(loss.kind));
-    if (several) absl::StrAppend(&text, " of ", NameOf(loss.scores));
+    const bool pairs = loss.kind == LossKind::kInBatchSoftmax;
+    if (several || pairs) absl::StrAppend(&text, " of ", NameOf(loss.inputs.front()));
+    if (pairs) absl::StrAppend(&text, " and ", NameOf(loss.inputs.back()));
     if (loss.weight_label) absl::StrAppend(&text, " weighted by ", loss.weight_label_name);
   }
   return text;

@@ -62,7 +62,7 @@ struct ModelSpec {
 // INVALID_ARGUMENT, the text beginning with the field's path ("model.layers[2].dense.units:
 // expected > 0, found -3"): a missing or bad number; a feature without a name of its own; a graph
 // that makes no sense (OrderLayers); a layer that does not take its inputs' number or shapes, or
-// cannot share variables with the layer that it names; an output that does not fit its loss, or
+// cannot share variables with the layer that it names; outputs that do not fit their loss, or
 // that depends on no variable; two losses of one label; nothing to train; a tensor of more than
 // 2^31 - 1 elements.
 absl::StatusOr<ModelSpec> InferModelSpec(const v1::ModelConfig& config);

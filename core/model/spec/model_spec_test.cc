@@ -329,10 +329,10 @@ TEST(ModelSpecTest, ReadsSeveralLosses) {
   ASSERT_EQ(spec->losses.size(), 2u);
   EXPECT_EQ(spec->LossText(),
             "0.25 SIGMOID_CROSS_ENTROPY of click + SOFTMAX_CROSS_ENTROPY of kind");
-  EXPECT_EQ(spec->NameOf(spec->losses[0].scores), "click");
+  EXPECT_EQ(spec->NameOf(spec->losses[0].inputs[0]), "click");
   EXPECT_EQ(spec->losses[0].weight, 0.25f);
   EXPECT_EQ(spec->losses[0].outputs, 1);
-  EXPECT_EQ(spec->NameOf(spec->losses[1].scores), "kind");
+  EXPECT_EQ(spec->NameOf(spec->losses[1].inputs[0]), "kind");
   EXPECT_EQ(spec->losses[1].weight, 1);
   EXPECT_EQ(spec->losses[1].label, 1u);
   ASSERT_EQ(spec->records.labels.size(), 2u);
@@ -340,6 +340,35 @@ TEST(ModelSpecTest, ReadsSeveralLosses) {
   EXPECT_EQ(spec->records.labels[0].num_classes, 2);
   EXPECT_EQ(spec->records.labels[1].name, "label");
   EXPECT_EQ(spec->records.labels[1].num_classes, 3);
+}
+
+TEST(ModelSpecTest, ReadsALossOfQueriesAndItems) {
+  const std::string towers =
+      "input_shape: 4 layers { name: 'user' dense { units: 3 } } "
+      "layers { name: 'item' inputs: 'features' dense { units: 3 } } ";
+  const auto plain =
+      Infer(towers + "loss { kind: IN_BATCH_SOFTMAX queries: 'user' items: 'item' }");
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_EQ(plain->LossText(), "IN_BATCH_SOFTMAX of user and item");
+  EXPECT_EQ(plain->main_loss().outputs, 1);
+  EXPECT_EQ(plain->main_loss().dim, 3);
+  EXPECT_EQ(plain->main_loss().temperature, 1);
+  EXPECT_EQ(plain->main_loss().num_classes(), 0);
+  EXPECT_FALSE(plain->main_loss().label.has_value());
+  EXPECT_TRUE(plain->records.labels.empty());
+
+  const auto full = Infer(towers +
+                          "loss { kind: IN_BATCH_SOFTMAX queries: 'item' items: 'user' "
+                          "temperature: 0.5 log_probability_label: 'p' weight_label: 'label' }");
+  ASSERT_TRUE(full.ok()) << full.status();
+  const LossSpec& loss = full->main_loss();
+  EXPECT_EQ(full->NameOf(loss.inputs.at(0)), "item");
+  EXPECT_EQ(full->NameOf(loss.inputs.at(1)), "user");
+  EXPECT_EQ(loss.temperature, 0.5f);
+  ASSERT_EQ(full->records.labels.size(), 2u);
+  EXPECT_EQ(full->records.labels.at(*loss.log_probability_label).name, "p");
+  EXPECT_EQ(full->records.labels.at(*loss.weight_label).name, "label");
+  EXPECT_TRUE(full->records.labels.at(*loss.weight_label).weighs);
 }
 
 TEST(ModelSpecTest, ReadsTheWeightsOfRecords) {
@@ -378,7 +407,7 @@ TEST(ModelSpecTest, RefusesLosses) {
        "model.loss: expected nothing beside model.losses, found a loss"},
       {click + "losses { scores: 'kind' }",
        "model.losses[1].kind: expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY, "
-       "MEAN_SQUARED_ERROR or HUBER, found none"},
+       "MEAN_SQUARED_ERROR, HUBER or IN_BATCH_SOFTMAX, found none"},
       {click + "losses { kind: MEAN_SQUARED_ERROR }",
        "model.losses[1]: MEAN_SQUARED_ERROR takes [1], found the output [3] of \"kind\""},
       {click + "losses { kind: SOFTMAX_CROSS_ENTROPY label: 'c' }",
@@ -400,6 +429,32 @@ TEST(ModelSpecTest, RefusesLosses) {
       {click + "losses { kind: SOFTMAX_CROSS_ENTROPY label: '-' }",
        "model.losses[1].label: expected letters, digits, '.', '_' or '-', the first of them a "
        "letter, a digit or '.', found \"-\""},
+      {click + "losses { kind: SOFTMAX_CROSS_ENTROPY queries: 'body' }",
+       "model.losses[1].queries: expected none of SOFTMAX_CROSS_ENTROPY, found \"body\""},
+      {click + "losses { kind: SOFTMAX_CROSS_ENTROPY items: 'body' }",
+       "model.losses[1].items: expected none of SOFTMAX_CROSS_ENTROPY, found \"body\""},
+      {click + "losses { kind: SOFTMAX_CROSS_ENTROPY temperature: 2 }",
+       "model.losses[1].temperature: expected none of SOFTMAX_CROSS_ENTROPY, found 2"},
+      {click + "losses { kind: SOFTMAX_CROSS_ENTROPY log_probability_label: 'p' }",
+       "model.losses[1].log_probability_label: expected none of SOFTMAX_CROSS_ENTROPY, found "
+       "\"p\""},
+      {click + kind + "losses { kind: IN_BATCH_SOFTMAX queries: 'body' items: 'body' label: 'b' }",
+       "model.losses[2].items: expected another layer than the queries', found \"body\""},
+      {click + kind + "losses { kind: IN_BATCH_SOFTMAX queries: 'body' items: 'kind' label: 'b' }",
+       "model.losses[2]: IN_BATCH_SOFTMAX takes queries and items [dim] of one size, found the "
+       "outputs [4] of \"body\" and [3] of \"kind\""},
+      {click + kind +
+           "losses { kind: IN_BATCH_SOFTMAX queries: 'click' items: 'price' label: 'b' }",
+       "model.losses[2].items: expected the name of a layer, found \"price\""},
+      {"layers { name: 'raw' inputs: 'features' slice { size: 1 } } " + click +
+           "losses { kind: SOFTMAX_CROSS_ENTROPY scores: 'kind' } "
+           "losses { kind: IN_BATCH_SOFTMAX queries: 'click' items: 'raw' label: 'b' }",
+       "model.losses[2].items: expected a layer that depends on variables, found \"raw\""},
+      {"layers { name: 'other' inputs: 'body' dense { units: 1 } } " + click +
+           "losses { kind: SOFTMAX_CROSS_ENTROPY scores: 'kind' } "
+           "losses { kind: IN_BATCH_SOFTMAX queries: 'click' items: 'other' label: 'b' "
+           "temperature: 0 }",
+       "model.losses[2].temperature: expected > 0, found 0"},
       {"layers { name: 'raw' inputs: 'features' slice { size: 1 } } " + click +
            "losses { kind: SOFTMAX_CROSS_ENTROPY scores: 'kind' } "
            "losses { kind: MEAN_SQUARED_ERROR scores: 'raw' label: 'r' }",
@@ -433,7 +488,7 @@ TEST(ModelSpecTest, RefusesModels) {
             "model.layers: expected a layer with variables to train, such as dense, found none");
   EXPECT_EQ(message("input_shape: 3 " + dense),
             "model.loss.kind: expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY, "
-            "MEAN_SQUARED_ERROR or HUBER, found none");
+            "MEAN_SQUARED_ERROR, HUBER or IN_BATCH_SOFTMAX, found none");
   EXPECT_EQ(message("input_shape: 3 " + dense + "loss { kind: SIGMOID_CROSS_ENTROPY }"),
             "model.loss: SIGMOID_CROSS_ENTROPY takes [1], found the output [10] of \"dense_1\"");
   EXPECT_EQ(message("input_shape: 3 " + dense + "loss { kind: MEAN_SQUARED_ERROR }"),

@@ -33,7 +33,7 @@ export interface RunMetric {
   best?: MetricAt;
 }
 
-export type TaskKind = "classification" | "binary" | "regression";
+export type TaskKind = "classification" | "binary" | "regression" | "retrieval";
 
 export interface ModelTask {
   kind: TaskKind;
@@ -258,6 +258,8 @@ export interface ModelLoss {
   label: string;
   weight: Value;
   delta?: Value;
+  temperature?: Value;
+  log_probability_label?: string;
   record_weights?: string;
 }
 

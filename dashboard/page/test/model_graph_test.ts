@@ -57,6 +57,14 @@ test("a loss says its label and its weight", () => {
   deepEqual(loss.lines, ["of price, weight 0.5"]);
 });
 
+test("a loss may take several layers", () => {
+  const towers = {...CHAIN, layers: [layer("q", "dense", ["features"], 20), layer("v", "dense", ["features"], 20)],
+    losses: [{kind: "IN_BATCH_SOFTMAX", inputs: ["q", "v"], temperature: 0.5, label: "label", weight: 1}]};
+  const loss = modelNodes(towers, true).at(-1)!;
+  equal(loss.name, "in batch softmax");
+  deepEqual(loss.inputs, ["layer:q", "layer:v"]);
+});
+
 test("texts of features and counts", () => {
   equal(featureText({name: "f", kind: "numbers", shape: [28, 28, 1]}), "28 × 28 × 1");
   equal(featureText({name: "f", kind: "id", ids: 1000}), "id of 1,000");

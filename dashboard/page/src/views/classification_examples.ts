@@ -9,7 +9,9 @@ import {imageRgba, isImage} from "./try_it_input";
 const FEATURES = 10;
 const BYTE = 255;
 
-export function wrongExamples(report: Report): HTMLElement {
+// Null where examples are not right or wrong by themselves.
+export function wrongExamples(report: Report): HTMLElement | null {
+  if (report.kind === "retrieval") return null;
   const title = report.kind === "regression" ? "Furthest from the target" : "Most wrong examples";
   const grid = report.wrong.length === 0
     ? h("p", {class: "message"}, "None is wrong.")

@@ -200,7 +200,7 @@ function rowsOf(model: Model): Row[] {
       variables: layer.variables_of !== undefined ? `shared with ${layer.variables_of}` : isFrozen(layer) ? "frozen" : "",
     })),
     ...model.losses.map((loss, i) => ({
-      ...none, id: `loss:${i}`, name: lossName(loss), kind: "loss", inputs: [...loss.inputs, loss.label, loss.record_weights ?? ""].filter((name) => name !== "").join(", "),
+      ...none, id: `loss:${i}`, name: lossName(loss), kind: "loss", inputs: [...loss.inputs, loss.label, loss.log_probability_label ?? "", loss.record_weights ?? ""].filter((name) => name !== "").join(", "),
     })),
   ];
 }
@@ -228,6 +228,8 @@ function describeNode(node: ModelNode, model: Model, goTo: (name: string) => voi
     return [title, h("p", {class: "muted small"}, "loss"), facts([
       ["Inputs", loss.inputs.map(link)], ["Label", [loss.label]], ["Weight", [formatNumber(loss.weight)]],
       ["Delta", loss.delta === undefined ? [] : [formatNumber(loss.delta)]],
+      ["Temperature", loss.temperature === undefined ? [] : [formatNumber(loss.temperature)]],
+      ["Logarithms of probabilities", loss.log_probability_label === undefined ? [] : [loss.log_probability_label]],
       ["Records' weights", loss.record_weights === undefined ? [] : [loss.record_weights]]])];
   }
   return [node.layer!, ...node.folded].flatMap((layer) => [

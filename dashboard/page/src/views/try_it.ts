@@ -201,7 +201,8 @@ class Result {
     this.answer.className = "answer";
     const classes = this.task.classes;
     const name = prediction.class ?? className(classes, prediction.predicted);
-    setText(this.answer, prediction.kind === "regression" ? formatNumber(prediction.prediction, 5) : name);
+    const number = prediction.kind === "regression" || prediction.kind === "retrieval";
+    setText(this.answer, number ? formatNumber(prediction.prediction, 5) : name);
     setText(this.origin, `by the snapshot of step ${formatCount(prediction.step)}, in ${formatDuration(prediction.seconds)}`);
     const all = (prediction.probabilities ?? []).map((probability, number) => ({number, probability: probability ?? 0}));
     const shown = all.length <= BARS ? all : [...all].sort((a, b) => b.probability - a.probability).slice(0, BARS);
