@@ -72,13 +72,21 @@ TEST(KnownLossTest, TwoTowersComeNearTheBestOfBothLosses) {
   EXPECT_LE(spent, 1.1 * kBestSpentLoss + spent_noise);
 }
 
-TEST(KnownLossTest, EmbeddingsComeNearTheBestLossOfClicks) {
-  const auto last = Train("clicks_embeddings", 6000);
+void ExpectNearTheBestLossOfClicks(const std::string& config) {
+  const auto last = Train(config, 6000);
   ASSERT_TRUE(last.has_value());
   // Four deviations; that of the cross-entropy of one record is below 0.5.
   const double noise = 4 * 0.5 / std::sqrt(20000);
   EXPECT_GE(last->metrics.at("loss"), kBestClickLoss - noise);
   EXPECT_LE(last->metrics.at("loss"), 1.02 * kBestClickLoss + noise);
+}
+
+TEST(KnownLossTest, EmbeddingsComeNearTheBestLossOfClicks) {
+  ExpectNearTheBestLossOfClicks("clicks_embeddings");
+}
+
+TEST(KnownLossTest, InteractionsOfEmbeddingsComeNearTheBestLossOfClicks) {
+  ExpectNearTheBestLossOfClicks("dlrm_toy");
 }
 
 }  // namespace
