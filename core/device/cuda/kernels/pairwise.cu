@@ -25,27 +25,40 @@ PairOrder OrderOf(const PairGeometry& geometry) {
   return {geometry.vectors, geometry.pairs(), geometry.diagonal};
 }
 
+// sum += a . b
+template <int kPack>
+__device__ void AddProducts(const Pack<kPack>& a, const Pack<kPack>& b, float* sum) {
+#pragma unroll
+  for (int lane = 0; lane < kPack; ++lane) *sum += a.lane[lane] * b.lane[lane];
+}
+
 // A warp for each vector i of a row. 2^group_bits of its threads, at most kWarp, compute the
-// product with one other vector, and the warp's groups those with several.
+// product with one other vector, and the warp's groups those with several. A thread keeps its first
+// pack of vector i, the only one of short vectors.
+template <int kPack>
 __global__ void __launch_bounds__(kThreads)
     PairwiseDotsKernel(PairOrder order, int64_t rows, int64_t dim, int group_bits,
                        const float* __restrict__ x, float* __restrict__ y) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int group = 1 << group_bits, groups = kWarp >> group_bits;
   const int member = lane % group, of_warp = lane / group;
+  const int64_t begin = static_cast<int64_t>(member) * kPack;
   const int64_t units = rows * order.vectors;
   for (int64_t unit = ThreadIndex() / kWarp; unit < units; unit += ThreadCount() / kWarp) {
     const int64_t row = unit / order.vectors, i = unit % order.vectors;
     const float* const vectors = x + row * order.vectors * dim;
     float* const products = y + row * order.pairs + order.BaseOf(i);
+    Pack<kPack> own = {};
+    if (begin < dim) own = LoadPack<kPack>(vectors + i * dim + begin);
     // The groups go on together: all of a warp's threads take part in its reductions.
     for (int64_t first = order.FirstOf(i); first < order.vectors; first += groups) {
       const int64_t j = first + of_warp;
       float sum = 0.0f;
-      if (j < order.vectors) {
-#pragma unroll 4
-        for (int64_t k = member; k < dim; k += group) {
-          sum += vectors[i * dim + k] * vectors[j * dim + k];
+      if (j < order.vectors && begin < dim) {
+        AddProducts(own, LoadPack<kPack>(vectors + j * dim + begin), &sum);
+        for (int64_t k = begin + group * kPack; k < dim; k += group * kPack) {
+          AddProducts(LoadPack<kPack>(vectors + i * dim + k),
+                      LoadPack<kPack>(vectors + j * dim + k), &sum);
         }
       }
       for (int offset = group / 2; offset > 0; offset /= 2) {
@@ -102,12 +115,15 @@ int BitsFor(int64_t n, int most) {
 
 cudaError_t LaunchPairwiseDots(cudaStream_t stream, const PairGeometry& geometry, const float* x,
                                float* y) {
-  constexpr int kElementsOfThread = 4, kMostBits = 5;  // a warp
+  constexpr int kMostBits = 5;  // a warp
   const int64_t units = geometry.rows * geometry.vectors;
   if (units == 0 || geometry.pairs() == 0) return cudaSuccess;
-  const int64_t threads = (geometry.dim + kElementsOfThread - 1) / kElementsOfThread;
-  return Launch(PairwiseDotsKernel, BlocksFor(units, kWarps), stream, OrderOf(geometry),
-                geometry.rows, geometry.dim, BitsFor(threads, kMostBits), x, y);
+  const int bits = BitsFor((geometry.dim + 3) / 4, kMostBits);
+  const bool packed = geometry.dim % 4 == 0 && IsAligned(x, sizeof(Pack<4>));
+  return packed ? Launch(PairwiseDotsKernel<4>, BlocksFor(units, kWarps), stream, OrderOf(geometry),
+                         geometry.rows, geometry.dim, bits, x, y)
+                : Launch(PairwiseDotsKernel<1>, BlocksFor(units, kWarps), stream, OrderOf(geometry),
+                         geometry.rows, geometry.dim, bits, x, y);
 }
 
 cudaError_t LaunchPairwiseDotsBackward(cudaStream_t stream, const PairGeometry& geometry,
