@@ -1,5 +1,6 @@
 #include "chief/servers/fake_parameter_server.h"
 
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -173,6 +174,12 @@ absl::Status FakeParameterServer::InitializeStreamed(const v1::InitializeChunk& 
     chunks_ = std::move(chunks);
   }
   return Initialize(first.start(), response);
+}
+
+std::vector<float> FloatsOf(const v1::InitializeChunk::Block& block) {
+  std::vector<float> floats(block.elements().size() / sizeof(float));
+  std::memcpy(floats.data(), block.elements().data(), block.elements().size());
+  return floats;
 }
 
 void FakeParameterServer::SetConfigHash(uint64_t hash) {

@@ -113,6 +113,9 @@ class FakeParameterServer : public FaultyParameterControl {
   int memories_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
+// The elements that a block was sent with.
+std::vector<float> FloatsOf(const v1::InitializeChunk::Block& block);
+
 }  // namespace keelson
 
 #endif  // KEELSON_CHIEF_SERVERS_FAKE_PARAMETER_SERVER_H_

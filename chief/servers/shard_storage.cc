@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
+#include "chief/servers/shard_chunks.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/stored_blocks.h"
@@ -17,12 +17,6 @@
 
 namespace keelson {
 namespace {
-
-#ifndef ABSL_IS_LITTLE_ENDIAN
-#error "InitializeChunk.Block.elements is little-endian"
-#endif
-
-constexpr size_t kChunkBytes = 4 << 20;
 
 // Reads a shard's blocks from a snapshot, in the order of the placement.
 class ShardBlocks {
@@ -57,61 +51,41 @@ class ShardBlocks {
     return first;
   }
 
-  // The next chunk, or nothing after the last one.
-  absl::StatusOr<std::optional<v1::InitializeChunk>> Next() {
-    v1::InitializeChunk chunk;
-    size_t bytes = 0;
-    while (bytes < kChunkBytes && partition_ < partitions_.size()) {
-      ASSIGN_OR_RETURN(*chunk.add_blocks(), ReadBlock());
-      bytes += chunk.blocks().rbegin()->elements().size();
-      Advance();
-    }
-    if (chunk.blocks().empty()) return std::nullopt;
-    return chunk;
-  }
+  // ShardChunks::Next.
+  absl::StatusOr<std::optional<v1::InitializeChunk>> Next() { return chunks_.Next(); }
 
  private:
   ShardBlocks(Placement placement, size_t shard, std::vector<size_t> num_slots,
               std::unique_ptr<StoredBlocks> stored)
       : placement_(std::move(placement)),
-        partitions_(placement_.PartitionsOf(shard)),
         num_slots_(std::move(num_slots)),
-        stored_(std::move(stored)) {}
+        stored_(std::move(stored)),
+        chunks_(&placement_, shard,
+                [this](const ShardChunks::Position& position) { return ReadBlock(position); }) {}
 
-  absl::StatusOr<v1::InitializeChunk::Block> ReadBlock() const {
-    const size_t p = partitions_[partition_];
-    const size_t elements = placement_.BlockElements(p, block_);
+  absl::StatusOr<v1::InitializeChunk::Block> ReadBlock(
+      const ShardChunks::Position& position) const {
+    const size_t elements = position.num_elements;
     v1::InitializeChunk::Block block;
     std::string& bytes = *block.mutable_elements();
-    const size_t num_slots = num_slots_[placement_.partition(p).variable];
+    const size_t num_slots = num_slots_[position.variable];
     bytes.resize(elements * (1 + num_slots) * sizeof(float));
     auto* const floats = reinterpret_cast<float*>(bytes.data());
     std::vector<absl::Span<float>> slots;
     for (size_t i = 1; i <= num_slots; ++i) slots.emplace_back(floats + i * elements, elements);
     StoredBlock state;
-    RETURN_IF_ERROR(
-        stored_->Read(placement_.partition(p).variable,
-                      placement_.PartitionFirstElement(p) + block_ * placement_.block_elements(),
-                      absl::MakeSpan(floats, elements), slots, &state));
+    RETURN_IF_ERROR(stored_->Read(position.variable, position.first_element,
+                                  absl::MakeSpan(floats, elements), slots, &state));
     block.set_version(state.version);
     block.set_updates(state.updates);
     block.mutable_applied()->Add(state.applied.begin(), state.applied.end());
     return block;
   }
 
-  void Advance() {
-    if (++block_ < placement_.NumBlocks(partitions_[partition_])) return;
-    block_ = 0;
-    ++partition_;
-  }
-
   const Placement placement_;
-  const std::vector<size_t> partitions_;
   const std::vector<size_t> num_slots_;  // by variable
   const std::unique_ptr<StoredBlocks> stored_;
-  // The position of the next block.
-  size_t partition_ = 0;
-  int64_t block_ = 0;
+  ShardChunks chunks_;
 };
 
 absl::Status Receive(ParameterControl* server, const v1::WriteSnapshotRequest& request,

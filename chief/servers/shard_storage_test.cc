@@ -1,7 +1,6 @@
 #include "chief/servers/shard_storage.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "chief/servers/fake_parameter_server.h"
 #include "core/base/file.h"
@@ -19,12 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-std::vector<float> FloatsOf(const v1::InitializeChunk::Block& block) {
-  std::vector<float> floats(block.elements().size() / sizeof(float));
-  std::memcpy(floats.data(), block.elements().data(), block.elements().size());
-  return floats;
-}
 
 class ShardStorageTest : public testing::Test {
  protected:

@@ -62,6 +62,23 @@ absl::Status TakeElements(const std::string& elements, const std::string& name,
   return absl::OkStatus();
 }
 
+// Takes the values, or makes them where the peer leaves that to the variable's initializer.
+absl::Status TakeInitialValues(const std::string& elements, const VariableSpec& variable,
+                               uint64_t seed, const BlockStore::BlockPosition& position,
+                               const std::string& name, BlockContent* content) {
+  const size_t expected = content->values.size() * sizeof(float);
+  if (elements.empty()) {
+    FillInitialValues(variable, seed, position.first_element, content->values.span());
+    return absl::OkStatus();
+  }
+  if (elements.size() != expected) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": expected ", expected, " bytes of values, found ", elements.size()));
+  }
+  std::memcpy(content->values.data(), elements.data(), expected);
+  return absl::OkStatus();
+}
+
 class SinkFile : public AppendFile {
  public:
   explicit SinkFile(ParameterControl::ByteSink sink) : sink_(sink) {}
@@ -96,7 +113,10 @@ absl::StatusOr<std::unique_ptr<BlockStore>> ReceiveShard(BlockStore::Options opt
                   absl::StrCat(name, ": expected the block, found the end of the stream"));
             }
             BlockContent* content = state->content.Mutable();
-            RETURN_IF_ERROR(TakeElements(block->elements(), name, content));
+            RETURN_IF_ERROR(first.start().has_restore_step()
+                                ? TakeElements(block->elements(), name, content)
+                                : TakeInitialValues(block->elements(), variables[position.variable],
+                                                    first.start().seed(), position, name, content));
             content->version = block->version();
             content->updates = block->updates();
             for (const v1::ShardState::WorkerSequence& applied : block->applied()) {

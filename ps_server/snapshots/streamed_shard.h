@@ -12,7 +12,8 @@
 namespace keelson {
 
 // Makes a shard of the blocks in `first` and in the chunks that `next` yields, in the order of the
-// placement. INVALID_ARGUMENT, with the variable and the position: a block is missing, too much, or
+// placement; without `first.start().restore_step` of initial values (InitializeChunk.Block).
+// INVALID_ARGUMENT, with the variable and the position: a block is missing, too much, or
 // not of its size. Errors of `next`.
 absl::StatusOr<std::unique_ptr<BlockStore>> ReceiveShard(BlockStore::Options options,
                                                          const v1::InitializeChunk& first,

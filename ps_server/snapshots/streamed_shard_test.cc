@@ -138,6 +138,55 @@ TEST_F(StreamedShardTest, BlocksMayBeInTheFirstMessageAndMessagesEmpty) {
   ExpectLikeSource(**store);
 }
 
+// Blocks without a snapshot: of each the values alone, or nothing.
+TEST_F(StreamedShardTest, InitialValuesAreSentOrLeftToTheInitializers) {
+  first_.mutable_start()->clear_restore_step();
+  first_.clear_shard_step();
+  const std::unique_ptr<BlockStore> own = *InitializeShard(Options(), kTestSeed);
+  const ShardCut expected = own->Cut();
+  Chunks chunks(1);
+  int sent = 0;
+  for (const auto& blocks : expected.partitions) {
+    for (const BlockContentRef& block : blocks) {
+      v1::InitializeChunk::Block* const out = chunks[0].add_blocks();
+      out->set_version(1);
+      if (sent++ % 2 == 0) continue;
+      const std::vector<float> values(block->values.size(), static_cast<float>(sent));
+      out->set_elements(
+          std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)));
+    }
+  }
+  ASSERT_GT(sent, 2);
+  Source source(chunks);
+  const auto store = ReceiveShard(Options(), first_, source.Function());
+  ASSERT_TRUE(store.ok()) << store.status();
+  const ShardCut cut = (*store)->Cut();
+  EXPECT_EQ(cut.shard_step, 0);
+  sent = 0;
+  for (size_t p = 0; p < cut.partitions.size(); ++p) {
+    for (size_t b = 0; b < cut.partitions[p].size(); ++b) {
+      const BlockContent& found = *cut.partitions[p][b];
+      const BlockContent& initial = *expected.partitions[p][b];
+      EXPECT_EQ(found.version, initial.version);
+      if (sent++ % 2 == 0) {
+        ExpectSame(found, initial);
+        continue;
+      }
+      EXPECT_EQ(found.values.span()[0], static_cast<float>(sent));
+      for (size_t slot = 0; slot < found.slots.size(); ++slot) {
+        EXPECT_EQ(found.slots[slot].span(), initial.slots[slot].span());
+      }
+    }
+  }
+}
+
+TEST_F(StreamedShardTest, InitialValuesOfAnotherSizeAreNamed) {
+  first_.mutable_start()->clear_restore_step();
+  const absl::Status status = ReceiveStatus(InChunksOf(3));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(" bytes of values, found "));
+}
+
 TEST_F(StreamedShardTest, AMissingBlockIsNamed) {
   blocks_.pop_back();
   const absl::Status status = ReceiveStatus(InChunksOf(3));

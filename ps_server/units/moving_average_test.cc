@@ -237,6 +237,7 @@ TEST(MovingAverageSnapshotTest, AStreamBringsTheirValuesAlone) {
   const Placement placement =
       Placement::Compute({{"w", Shape({2}), {}}, {"x", Shape({3}), {}, 0.5f}}, 1);
   v1::InitializeChunk chunk;
+  chunk.mutable_start()->set_restore_step(4);
   chunk.set_shard_step(4);
   const auto add = [&chunk](const std::vector<float>& elements) {
     v1::InitializeChunk::Block* block = chunk.add_blocks();
