@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -37,6 +37,21 @@ absl::Status CheckNormal(const std::string& path, const Config::Normal& normal) 
   return Positive(path + ".stddev", normal.stddev());
 }
 
+absl::Status CheckFromFile(const std::string& path, const Config::Group& group) {
+  const Config::FromFile& from = group.from();
+  if (from.path().empty()) {
+    return FieldError(path + ".path", "a snapshot or FILE.safetensors", "\"\"");
+  }
+  if (!Config::FromFile::Missing_IsValid(from.missing())) {
+    return FieldError(path + ".missing", "ERROR or INITIALIZE", from.missing());
+  }
+  const auto stars = std::count(group.variables().begin(), group.variables().end(), '*');
+  if (std::count(from.name().begin(), from.name().end(), '*') <= stars) return absl::OkStatus();
+  return FieldError(path + ".name",
+                    absl::StrCat("at most ", stars, " \"*\" as in \"", group.variables(), "\""),
+                    absl::StrCat("\"", from.name(), "\""));
+}
+
 // Checks a group by itself.
 absl::Status CheckGroup(const std::string& path, const Config::Group& group) {
   if (group.variables().empty()) {
@@ -56,17 +71,19 @@ absl::Status CheckGroup(const std::string& path, const Config::Group& group) {
     case Config::Group::kHeUniform:
     case Config::Group::kHeNormal:
       return absl::OkStatus();
+    case Config::Group::kFrom:
+      return CheckFromFile(path + ".from", group);
     case Config::Group::KIND_NOT_SET:
       break;
   }
   return FieldError(path,
                     "one of constant, uniform, normal, truncated_normal, glorot_uniform, "
-                    "glorot_normal, he_uniform and he_normal",
+                    "glorot_normal, he_uniform, he_normal and from",
                     "none");
 }
 
-// The initializer that the group, whose kind is set, gives a variable with these fans. NOT_FOUND:
-// it needs fans, and there are none.
+// The initializer that the group, whose kind is a distribution, gives a variable with these fans.
+// NOT_FOUND: it needs fans, and there are none.
 absl::StatusOr<Initializer> InitializerOf(const Config::Group& group,
                                           const std::optional<Fans>& fans) {
   using Kind = Initializer::Kind;
@@ -109,13 +126,32 @@ absl::Status SetInitializer(const std::string& path, const Config::Group& group,
   return absl::OkStatus();
 }
 
-// The position of the first group whose pattern matches the name; groups_size(): there is none.
-int GroupOf(const Config& config, absl::string_view variable) {
-  const auto group = std::find_if(config.groups().begin(), config.groups().end(),
-                                  [&](const Config::Group& candidate) {
-                                    return MatchesPattern(candidate.variables(), variable);
-                                  });
-  return static_cast<int>(std::distance(config.groups().begin(), group));
+// The positions of the groups that decide for a variable, in order: those of files that need not
+// have it, and the first other one, if any.
+std::vector<int> GroupsOf(const Config& config, absl::string_view variable) {
+  std::vector<int> groups;
+  for (int i = 0; i < config.groups_size(); ++i) {
+    const Config::Group& group = config.groups(i);
+    if (!MatchesPattern(group.variables(), variable)) continue;
+    groups.push_back(i);
+    const bool goes_on = group.has_from() && group.from().missing() == Config::FromFile::INITIALIZE;
+    if (!goes_on) break;
+  }
+  return groups;
+}
+
+std::string GroupPath(int group) { return absl::StrCat("initial_values.groups[", group, "]"); }
+
+absl::Status DecidesForNone(int group, const Config& config,
+                            const std::vector<VariableSpec>& variables) {
+  const std::string& pattern = config.groups(group).variables();
+  const bool matches = std::any_of(
+      variables.begin(), variables.end(),
+      [&](const VariableSpec& variable) { return MatchesPattern(pattern, variable.name); });
+  return FieldError(GroupPath(group) + ".variables",
+                    matches ? "a pattern that matches a variable of no group before it"
+                            : "a pattern that matches a variable",
+                    absl::StrCat("\"", pattern, "\""));
 }
 
 }  // namespace
@@ -123,23 +159,45 @@ int GroupOf(const Config& config, absl::string_view variable) {
 absl::StatusOr<std::vector<VariableSpec>> WithInitialValues(const Config& config,
                                                             std::vector<VariableSpec> variables) {
   for (int i = 0; i < config.groups_size(); ++i) {
-    const std::string path = absl::StrCat("initial_values.groups[", i, "]");
-    const Config::Group& group = config.groups(i);
-    RETURN_IF_ERROR(CheckGroup(path, group));
-    bool matches = false, decides = false;
-    for (VariableSpec& variable : variables) {
-      matches = matches || MatchesPattern(group.variables(), variable.name);
-      if (GroupOf(config, variable.name) != i) continue;
-      decides = true;
-      RETURN_IF_ERROR(SetInitializer(path, group, &variable));
+    RETURN_IF_ERROR(CheckGroup(GroupPath(i), config.groups(i)));
+  }
+  std::vector<bool> decides(config.groups_size());
+  for (VariableSpec& variable : variables) {
+    for (const int i : GroupsOf(config, variable.name)) {
+      decides[i] = true;
+      if (config.groups(i).has_from()) continue;
+      RETURN_IF_ERROR(SetInitializer(GroupPath(i), config.groups(i), &variable));
     }
-    if (decides) continue;
-    return FieldError(path + ".variables",
-                      matches ? "a pattern that matches a variable of no group before it"
-                              : "a pattern that matches a variable",
-                      absl::StrCat("\"", group.variables(), "\""));
+  }
+  for (int i = 0; i < config.groups_size(); ++i) {
+    if (!decides[i]) return DecidesForNone(i, config, variables);
   }
   return variables;
+}
+
+std::vector<StoredStart> StoredStartsOf(const Config& config,
+                                        const std::vector<VariableSpec>& variables) {
+  std::vector<StoredStart> starts;
+  for (size_t v = 0; v < variables.size(); ++v) {
+    StoredStart start;
+    start.variable = v;
+    for (const int i : GroupsOf(config, variables[v].name)) {
+      const Config::Group& group = config.groups(i);
+      start.required = group.has_from() && group.from().missing() != Config::FromFile::INITIALIZE;
+      if (!group.has_from()) continue;
+      const std::string& name = group.from().name();
+      start.origins.push_back(
+          {static_cast<size_t>(i), group.from().path(),
+           name.empty() ? variables[v].name
+                        : MapName(group.variables(), name, variables[v].name).value_or("")});
+    }
+    if (!start.origins.empty()) starts.push_back(std::move(start));
+  }
+  return starts;
+}
+
+std::string FromPath(size_t group) {
+  return absl::StrCat(GroupPath(static_cast<int>(group)), ".from");
 }
 
 }  // namespace keelson

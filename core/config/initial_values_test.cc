@@ -74,6 +74,41 @@ TEST(WithInitialValuesTest, WithoutAGroupNothingChanges) {
   }
 }
 
+TEST(WithInitialValuesTest, WhatAFileNeedNotHaveIsForTheNextGroup) {
+  const std::string text =
+      "groups { variables: 'body/*' from { path: 'a' missing: INITIALIZE } }"
+      "groups { variables: 'body/kernel' constant { value: 2 } }";
+  ExpectInitializer(Of(text, 0), Kind::kConstant, 2, 0);
+  ExpectInitializer(Of(text, 1), Kind::kConstant, 0, 0);
+}
+
+TEST(StoredStartsOfTest, NamesTheFilesAndTensorsOfEachVariable) {
+  const auto config = ConfigOf(
+      "groups { variables: '*/kernel' from { path: 'a' name: 'old.*.w' missing: INITIALIZE } }"
+      "groups { variables: 'conv/*' constant {} }"
+      "groups { variables: 'body/*' from { path: 'b' } }");
+  const std::vector<StoredStart> starts = StoredStartsOf(config, Variables());
+  ASSERT_EQ(starts.size(), 3u);
+  EXPECT_EQ(starts[0].variable, 0u);
+  ASSERT_EQ(starts[0].origins.size(), 2u);
+  EXPECT_EQ(starts[0].origins[0].group, 0u);
+  EXPECT_EQ(starts[0].origins[0].path, "a");
+  EXPECT_EQ(starts[0].origins[0].tensor, "old.body.w");
+  EXPECT_EQ(starts[0].origins[1].group, 2u);
+  EXPECT_EQ(starts[0].origins[1].path, "b");
+  EXPECT_EQ(starts[0].origins[1].tensor, "body/kernel");
+  EXPECT_TRUE(starts[0].required);
+  EXPECT_EQ(starts[1].variable, 1u);
+  ASSERT_EQ(starts[1].origins.size(), 1u);
+  EXPECT_TRUE(starts[1].required);
+  EXPECT_EQ(starts[2].variable, 2u);
+  ASSERT_EQ(starts[2].origins.size(), 1u);
+  EXPECT_EQ(starts[2].origins[0].tensor, "old.conv.w");
+  EXPECT_FALSE(starts[2].required) << "the constant follows";
+  EXPECT_EQ(FromPath(starts[2].origins[0].group), "initial_values.groups[0].from");
+  EXPECT_TRUE(StoredStartsOf({}, Variables()).empty());
+}
+
 struct BadGroups {
   const char* text;
   const char* error;
@@ -86,13 +121,23 @@ TEST(WithInitialValuesTest, RefusesWhatMakesNoSense) {
        "found \"\""},
       {"groups { variables: '*' }",
        "initial_values.groups[0]: expected one of constant, uniform, normal, truncated_normal, "
-       "glorot_uniform, glorot_normal, he_uniform and he_normal, found none"},
+       "glorot_uniform, glorot_normal, he_uniform, he_normal and from, found none"},
       {"groups { variables: 'head/*' constant {} }",
        "initial_values.groups[0].variables: expected a pattern that matches a variable, found "
        "\"head/*\""},
       {"groups { variables: '*' constant {} } groups { variables: 'body/*' constant {} }",
        "initial_values.groups[1].variables: expected a pattern that matches a variable of no group "
        "before it, found \"body/*\""},
+      {"groups { variables: '*' from {} }",
+       "initial_values.groups[0].from.path: expected a snapshot or FILE.safetensors, found \"\""},
+      {"groups { variables: 'body/*' from { path: 'a' name: '*/*' } }",
+       "initial_values.groups[0].from.name: expected at most 1 \"*\" as in \"body/*\", found "
+       "\"*/*\""},
+      {"groups { variables: '*' from { path: 'a' missing: 9 } }",
+       "initial_values.groups[0].from.missing: expected ERROR or INITIALIZE, found 9"},
+      {"groups { variables: '*' from { path: 'a' } } groups { variables: '*' constant {} }",
+       "initial_values.groups[1].variables: expected a pattern that matches a variable of no group "
+       "before it, found \"*\""},
       {"groups { variables: '*' constant { value: nan } }",
        "initial_values.groups[0].constant.value: expected a finite number, found nan"},
       {"groups { variables: '*' uniform { low: inf } }",

@@ -189,6 +189,15 @@ void SetConsistency(v1::ConsistencyConfig* consistency) {
   if (stale->has_delay_compensation()) SetDelayCompensation(stale->mutable_delay_compensation());
 }
 
+void SetInitialValues(v1::InitialValuesConfig* config) {
+  using FromFile = v1::InitialValuesConfig::FromFile;
+  for (v1::InitialValuesConfig::Group& group : *config->mutable_groups()) {
+    if (group.has_from() && group.from().missing() == FromFile::MISSING_UNSPECIFIED) {
+      group.mutable_from()->set_missing(FromFile::ERROR);
+    }
+  }
+}
+
 }  // namespace
 
 void SetTrainConfigDefaults(v1::TrainConfig* config) {
@@ -207,7 +216,11 @@ void SetTrainConfigDefaults(v1::TrainConfig* config) {
   SetTransfer(config->mutable_transfer());
   SetConsistency(config->mutable_consistency());
   // Without groups it says nothing, so it is not in the hash either.
-  if (config->initial_values().groups().empty()) config->clear_initial_values();
+  if (config->initial_values().groups().empty()) {
+    config->clear_initial_values();
+  } else {
+    SetInitialValues(config->mutable_initial_values());
+  }
 }
 
 }  // namespace keelson

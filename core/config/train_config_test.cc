@@ -284,6 +284,13 @@ TEST(ConfigHashTest, FieldsThatAreNotUsedDoNotCount) {
             ConfigHash(Finalized(kMinimal)));
   const std::string groups = "initial_values { groups { variables: '*' constant {} } }";
   EXPECT_NE(ConfigHash(Finalized(kMinimal + groups)), ConfigHash(Finalized(kMinimal)));
+  const auto from = [](const std::string& missing) {
+    return ConfigHash(Finalized(std::string(kMinimal) +
+                                "initial_values { groups { variables: '*' from { path: 'a' " +
+                                missing + " } } }"));
+  };
+  EXPECT_EQ(from(""), from("missing: ERROR"));
+  EXPECT_NE(from(""), from("missing: INITIALIZE"));
 }
 
 TEST(ConfigHashTest, HasSixteenDigits) {
