@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "chief/lifecycle/save_schedule.h"
 #include "chief/reporting/run_files.h"
+#include "chief/servers/warm_start_storage.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
@@ -125,10 +126,14 @@ ModelLocation LocationOf(const std::vector<VariableSpec>& variables,
 
 std::unique_ptr<ShardStorage> MakeStorage(const ChiefOptions& options,
                                           const CheckpointDirectory* directory) {
+  std::unique_ptr<ShardStorage> storage;
   if (options.checkpoint_writer == CheckpointWriter::kServers) {
-    return std::make_unique<ServerStorage>();
+    storage = std::make_unique<ServerStorage>();
+  } else {
+    storage = std::make_unique<ChiefStorage>(directory);
   }
-  return std::make_unique<ChiefStorage>(directory);
+  if (StoredStartsOf(options.config.initial_values(), options.variables).empty()) return storage;
+  return std::make_unique<WarmStartStorage>(options.config, options.variables, std::move(storage));
 }
 
 }  // namespace

@@ -19,8 +19,10 @@ absl::Status ColdStart::Run(const std::vector<v1::ShardStatus>& shards) {
   RETURN_IF_ERROR(WaitForInheritance());
   ASSIGN_OR_RETURN(Snapshotter::Restored restored, RestoreOrBegin(shards));
   if (restored.prefix.empty()) {
-    RETURN_IF_ERROR(calls_.Run(
-        [&] { return servers_->Initialize(std::nullopt, coordinator_->roster()->MemberList()); }));
+    RETURN_IF_ERROR(calls_.Run([&]() -> absl::Status {
+      RETURN_IF_ERROR(servers_->PrepareInitialValues());
+      return servers_->Initialize(std::nullopt, coordinator_->roster()->MemberList());
+    }));
   }
   // Servers keep the newest version that they have seen, so this ledger's must be higher.
   uint64_t version = restored.state.state_version();

@@ -60,7 +60,8 @@ class ColdStart {
   // UNAVAILABLE: a server or the storage does not answer, or the servers or the model directory's
   // job file know of steps of which no snapshot is in sight. PERMISSION_DENIED: the directory
   // cannot be written. ALREADY_EXISTS: it is another chief's. INVALID_ARGUMENT: a snapshot does not
-  // fit the model. Otherwise errors of ServerGroup::Initialize and Snapshotter::Write.
+  // fit the model. Otherwise errors of ServerGroup::PrepareInitialValues, ServerGroup::Initialize
+  // and Snapshotter::Write.
   absl::Status Run(const std::vector<v1::ShardStatus>& shards);
 
  private:

@@ -96,6 +96,9 @@ class ServerGroup {
   // members. Before WaitUntilReachable.
   void Describe(const v1::InitializeShardRequest& shards);
 
+  // ShardStorage::PrepareInitialValues.
+  absl::Status PrepareInitialValues() { return storage_->PrepareInitialValues(*stop_); }
+
   // Makes every shard ready for these members, from the snapshot of `restore_step` (none: initial
   // values).
   absl::Status Initialize(std::optional<int64_t> restore_step, const v1::MemberList& members);

@@ -4,6 +4,7 @@
 #define KEELSON_CHIEF_SERVERS_SHARD_STORAGE_H_
 
 #include "absl/status/status.h"
+#include "core/base/stop_signal.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/client/services/parameter_control.h"
 
@@ -13,6 +14,13 @@ namespace keelson {
 class ShardStorage {
  public:
   virtual ~ShardStorage() = default;
+
+  // Before a job begins with initial values: finds out where they come from, which stays for calls
+  // of Initialize, and that they can be read. Errors: a configured file cannot be used. CANCELLED:
+  // `stop` was raised.
+  virtual absl::Status PrepareInitialValues([[maybe_unused]] const StopSignal& stop) {
+    return absl::OkStatus();
+  }
 
   // Cuts the shard and writes it as the data file that `request` says, durably and under the name
   // PendingPath; on an error nothing is left of it. Errors are the server's and those of
