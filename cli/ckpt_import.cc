@@ -23,6 +23,7 @@
 #include "core/model/spec/model_spec.h"
 #include "core/tensor_files/name_list.h"
 #include "core/tensor_files/tensor_source.h"
+#include "core/warm_start/warm_start.h"
 
 namespace keelson {
 namespace {
@@ -64,8 +65,12 @@ absl::Status CheckDirectory(const CheckpointDirectory& directory, const ImportOp
 
 struct Plan {
   ImportPlan tensors;
-  uint64_t seed = 0;
+  // By the position in `tensors`: the values of variables that the source lacks. Null: it lacks
+  // none.
+  std::unique_ptr<WarmStart> initial;
 };
+
+bool IsMissing(const ImportedVariable& variable) { return variable.source.name.empty(); }
 
 absl::StatusOr<Plan> MakePlan(const ImportOptions& options, TensorSource* source) {
   Plan plan;
@@ -75,11 +80,15 @@ absl::StatusOr<Plan> MakePlan(const ImportOptions& options, TensorSource* source
   }
   ASSIGN_OR_RETURN(const v1::TrainConfig config, ResolveTrainConfig(options.config_path, {}));
   ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
-  plan.seed = config.train().seed();
   ASSIGN_OR_RETURN(const std::vector<VariableSpec> variables,
                    WithInitialValues(config.initial_values(), model.variables));
   ASSIGN_OR_RETURN(plan.tensors,
                    PlanImportOf(variables, options.initialize_missing, source, options.renames));
+  const auto& planned = plan.tensors.variables;
+  if (std::any_of(planned.begin(), planned.end(), IsMissing)) {
+    ASSIGN_OR_RETURN(plan.initial,
+                     WarmStart::Open(config.initial_values(), variables, config.train().seed()));
+  }
   return plan;
 }
 
@@ -91,7 +100,7 @@ absl::Status WriteVariable(const VariableSpec& spec, Fill fill, BundleDataWriter
   std::vector<float> chunk;
   for (int64_t first = 0; first < count; first += kChunkElements) {
     chunk.resize(std::min(kChunkElements, count - first));
-    fill(first, absl::MakeSpan(chunk));
+    RETURN_IF_ERROR(fill(first, absl::MakeSpan(chunk)));
     RETURN_IF_ERROR(writer->AppendValues(chunk));
   }
   return writer->EndSlice();
@@ -134,22 +143,27 @@ void AddWarnings(const ImportedVariable& variable, const Losses& losses,
   add(losses.rounded_integers, "are integers that float32 rounds");
 }
 
-absl::Status WriteImported(const ImportedVariable& variable, uint64_t seed, TensorSource* source,
+absl::Status WriteInitial(const WarmStart& initial, size_t position, const VariableSpec& spec,
+                          BundleDataWriter* writer) {
+  return WriteVariable(
+      spec,
+      [&](int64_t first, absl::Span<float> values) {
+        return initial.Read(position, first, values);
+      },
+      writer);
+}
+
+absl::Status WriteImported(const ImportedVariable& variable, TensorSource* source,
                            BundleDataWriter* writer, std::vector<std::string>* warnings) {
   const VariableSpec& spec = variable.spec;
   const TensorInfo& tensor = variable.source;
-  if (tensor.name.empty()) {
-    const auto initial = [&](int64_t first, absl::Span<float> values) {
-      FillInitialValues(spec, seed, first, values);
-    };
-    return WriteVariable(spec, initial, writer);
-  }
   ASSIGN_OR_RETURN(const std::string bytes, source->Read(tensor.name));
   Losses losses;
   const auto converted = [&](int64_t first, absl::Span<float> values) {
     const char* from = bytes.data() + first * DtypeSize(tensor.dtype);
     ConvertToFloat(tensor.dtype, from, values);
     CountLosses(tensor.dtype, from, values, &losses);
+    return absl::OkStatus();
   };
   RETURN_IF_ERROR(WriteVariable(spec, converted, writer));
   AddWarnings(variable, losses, warnings);
@@ -160,8 +174,11 @@ absl::Status WriteSnapshot(const std::string& prefix, int64_t step, const Plan& 
                            TensorSource* source, std::vector<std::string>* warnings) {
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleDataWriter> writer,
                    BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, 0, 1), 0));
-  for (const ImportedVariable& variable : plan.tensors.variables) {
-    RETURN_IF_ERROR(WriteImported(variable, plan.seed, source, writer.get(), warnings));
+  for (size_t i = 0; i < plan.tensors.variables.size(); ++i) {
+    const ImportedVariable& variable = plan.tensors.variables[i];
+    RETURN_IF_ERROR(IsMissing(variable)
+                        ? WriteInitial(*plan.initial, i, variable.spec, writer.get())
+                        : WriteImported(variable, source, writer.get(), warnings));
   }
   RETURN_IF_ERROR(writer->AddInt64("global_step", step));
   ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> entries, writer->Finish());

@@ -23,8 +23,8 @@ struct ImportOptions {
   // A TrainConfig file: imports only the variables of its model, and checks their shapes. Empty:
   // imports all that TensorSource::Variables returns.
   std::string config_path;
-  // Variables of the model that the source lacks get their initial values (train.seed); needs
-  // `config_path`.
+  // Variables of the model that the source lacks get their initial values (initial_values,
+  // train.seed); needs `config_path`.
   bool initialize_missing = false;
   // Adds to a directory that holds snapshots, as their newest, and removes the marker of a job that
   // is done.

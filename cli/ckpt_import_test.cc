@@ -3,6 +3,7 @@
 #include <limits>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "cli/ckpt_export.h"
 #include "core/base/clock.h"
@@ -226,6 +227,25 @@ TEST_F(CkptImportTest, MissingVariablesCanGetTheirInitialValues) {
   const auto kernel = (*bundle)->ReadTensor("dense/kernel");
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_NE(kernel->span()[0], 0.0f);
+  EXPECT_EQ((*bundle)->ReadTensor("dense/bias")->span()[2], 3.0f);
+}
+
+TEST_F(CkptImportTest, InitialValuesMayComeFromAnotherFile) {
+  const std::string other = FreshDirectory();
+  WriteTestSnapshot(other, 40, 100);
+  WriteRawFile(
+      config_,
+      absl::StrCat(kConfig, "initial_values { groups { variables: 'dense/*' from { path: '", other,
+                   "' } } }"));
+  MemoryTensors tensors;
+  tensors.AddValues<float>("dense/bias", BundleDtype::kFloat32, Shape({3}), {1, 2, 3});
+  WriteTensors(std::move(tensors));
+  from_.config_path = config_;
+  from_.initialize_missing = true;
+  ASSERT_EQ(Import(), absl::OkStatus());
+  const auto bundle = BundleReader::Open(Imported());
+  ASSERT_TRUE(bundle.ok());
+  EXPECT_EQ((*bundle)->ReadTensor("dense/kernel")->span()[11], 111.0f);
   EXPECT_EQ((*bundle)->ReadTensor("dense/bias")->span()[2], 3.0f);
 }
 

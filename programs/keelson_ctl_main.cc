@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "cli/command_line.h"
 #include "cli/ctl.h"
+#include "cli/initial_values_text.h"
 #include "cli/model_text.h"
 #include "cli/reference/layer_reference.h"
 #include "core/base/auth_token.h"
@@ -140,14 +141,26 @@ absl::StatusOr<int> PrintModel(const Flags& flags) {
     return absl::Status(model.status().code(),
                         absl::StrCat(flags.config, ": ", model.status().message()));
   }
-  std::cout << (flags.dot ? ModelDot(*model) : ModelTable(*model));
+  if (flags.dot) {
+    std::cout << ModelDot(*model);
+    return kExitDone;
+  }
+  std::cout << ModelTable(*model);
+  if (!config.has_initial_values()) return kExitDone;
+  const absl::StatusOr<std::string> starts = InitialValuesTable(config, model->variables);
+  if (!starts.ok()) {
+    return absl::Status(starts.status().code(),
+                        absl::StrCat(flags.config, ": ", starts.status().message()));
+  }
+  std::cout << "\n" << *starts;
   return kExitDone;
 }
 
 void AddModelCommand(CLI::App* app, Flags* flags, Command* command) {
   CLI::App* model = app->add_subcommand(
       "model",
-      "Prints the layers of a configuration's model, with shapes, parameters and operations");
+      "Prints the layers of a configuration's model, with shapes, parameters and operations, and "
+      "where its variables' first values come from, where initial_values says that");
   model->add_option("CONFIG", flags->config, "A text proto of TrainConfig")->required();
   model->add_flag("--dot", flags->dot, "The graph for Graphviz instead: ... --dot | dot -Tsvg");
   model->callback([=] { *command = [=] { return PrintModel(*flags); }; });
