@@ -20,6 +20,8 @@ if HAS_TENSORFLOW:
     import numpy as np
     import tensorflow as tf
 
+    import ftrl_golden
+
 # Types that Keelson has no numbers of.
 OPAQUE_TYPES = (
     "qint8 quint8 qint16 quint16 qint32 float8_e5m2 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz "
@@ -136,6 +138,16 @@ class TensorFlowTest(unittest.TestCase):
         self.assertEqual([os.path.basename(name) for name in manager.checkpoints], ["model.ckpt-1", "model.ckpt-2"])
         value = tf.train.load_checkpoint(manager.latest_checkpoint).get_tensor("w")
         np.testing.assert_array_equal(value, [1.5, 2.5])
+
+    def test_ftrl_is_still_what_keelson_is_compared_with(self):
+        with open(os.path.join(programs.REPOSITORY, "core", "optim", "golden", "ftrl.txt")) as file:
+            stored = [line for line in file if not line.startswith("#")]
+        computed = [line for line in ftrl_golden.golden().splitlines() if not line.startswith("#")]
+        self.assertEqual(len(stored), len(computed))
+        for number, (a, b) in enumerate(zip(stored, computed)):
+            a, b = (x.replace("case", "").replace("step", "").split() for x in (a, b))
+            floats = [np.array([float(x) for x in words]) for words in (a, b)]
+            np.testing.assert_allclose(*floats, rtol=1e-6, atol=1e-7, err_msg=f"line {number}")
 
 
 if __name__ == "__main__":
