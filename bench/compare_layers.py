@@ -70,6 +70,7 @@ def functions_of(torch: Any) -> Dict[str, Callable[[Layer, List[Any]], Any]]:
         "scale": lambda layer, xs: xs[0] * 0.5,
         "concat": lambda layer, xs: torch.cat(xs, -1),
         "slice": lambda layer, xs: xs[0][:, 1024:2048].contiguous(),
+        "transpose": lambda layer, xs: xs[0].permute(0, 2, 3, 1).contiguous(),
         "cross": lambda layer, xs: xs[0] * modules["cross"](xs[1]) + xs[1],
         "cross_low_rank": lambda layer, xs: xs[0] * modules["cross_up"](modules["cross_down"](xs[1])) + xs[1],
         "dot": lambda layer, xs: (xs[0] * xs[1]).sum(-1, keepdim=True),
@@ -111,7 +112,9 @@ def measure_torch(torch: Any, layer: Layer) -> Tuple[float, float]:
     function = functions_of(torch)[layer["name"]]
     images = any(len(shape) == 3 for shape in layer["shapes"])
     times = []
-    for channels_last in (False, True) if images else (False,):
+    # With channels last there would be nothing to copy for it.
+    both_layouts = images and layer["name"] != "transpose"
+    for channels_last in (False, True) if both_layouts else (False,):
         xs = inputs_of(torch, layer, channels_last)
         with torch.no_grad():
             gradient = torch.full_like(function(layer, xs), 1e-3)

@@ -30,6 +30,7 @@ std::vector<LayerCase> LayerCases() {
       {"scale", "scale { factor: 0.5 }", {wide}, 256},
       {"concat", "concat {}", {{1024}, {1024}, {1024}}, 256},
       {"slice", "slice { begin: 1024 size: 1024 }", {wide}, 256},
+      {"transpose", "transpose { axes: 2 axes: 0 axes: 1 }", {image}, 64},
       {"cross", "cross {}", {row, row}, 256},
       {"cross_low_rank", "cross { rank: 64 }", {row, row}, 256},
       {"dot_interaction", "dot_interaction {}", std::vector<std::vector<int64_t>>(16, {32}), 1024},
