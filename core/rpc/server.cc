@@ -110,23 +110,27 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   if (!raw.methods.empty() || raw.pause > absl::ZeroDuration()) {
     raw_server = std::make_unique<RawServer>(std::move(raw), &builder);
   }
+  auto poller = raw_server == nullptr ? std::make_unique<EventPoller>(&builder) : nullptr;
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) {
     return CannotListen(local_port > 0 ? LocalSocket(local_port) : listen_address, "in use");
   }
   return std::unique_ptr<RpcServer>(new RpcServer(guard, std::move(gate), std::move(acceptor),
-                                                  std::move(raw_server), std::move(server)));
+                                                  std::move(raw_server), std::move(poller),
+                                                  std::move(server)));
 }
 
 RpcServer::RpcServer(const AccessGuard* guard, std::unique_ptr<ConnectionGate> gate,
                      Acceptor acceptor, std::unique_ptr<RawServer> raw,
-                     std::unique_ptr<grpc::Server> server)
+                     std::unique_ptr<EventPoller> poller, std::unique_ptr<grpc::Server> server)
     : guard_(guard),
       gate_(std::move(gate)),
       acceptor_(std::move(acceptor)),
       raw_(std::move(raw)),
+      poller_(std::move(poller)),
       server_(std::move(server)) {
   if (raw_ != nullptr) raw_->Start();
+  if (poller_ != nullptr) poller_->Start();
   if (gate_ == nullptr) return;
   if (guard_ != nullptr) guard_->ReportTo(gate_.get());
   gate_->Start([this](int fd) {
@@ -143,6 +147,7 @@ void RpcServer::Shutdown(absl::Duration grace) {
   if (raw_ != nullptr) raw_->BeginShutdown();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   if (raw_ != nullptr) raw_->Shutdown();
+  if (poller_ != nullptr) poller_->Shutdown();
   server_->Wait();
   if (gate_ != nullptr && guard_ != nullptr) guard_->ReportNoMoreTo(gate_.get());
 }

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "core/rpc/access.h"
 #include "core/rpc/connection_gate.h"
+#include "core/rpc/event_poller.h"
 #include "core/rpc/raw_server.h"
 
 namespace keelson {
@@ -60,13 +61,16 @@ class RpcServer {
   using Acceptor = std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>;
 
   RpcServer(const AccessGuard* guard, std::unique_ptr<ConnectionGate> gate, Acceptor acceptor,
-            std::unique_ptr<RawServer> raw, std::unique_ptr<grpc::Server> server);
+            std::unique_ptr<RawServer> raw, std::unique_ptr<EventPoller> poller,
+            std::unique_ptr<grpc::Server> server);
 
   const AccessGuard* const guard_;
   const std::unique_ptr<ConnectionGate> gate_;  // null for a local socket
   const Acceptor acceptor_;
   // Null without raw methods and pause. Its queues are there until the server is gone.
   const std::unique_ptr<RawServer> raw_;
+  // Null where raw_ has threads that wait for events.
+  const std::unique_ptr<EventPoller> poller_;
   const std::unique_ptr<grpc::Server> server_;
 };
 

@@ -163,5 +163,33 @@ TEST(MetricsTest, APortOutOfRangeIsAUsageError) {
   ExpectOneError(run, 2, {"--metrics_port", "65536", "see --help"});
 }
 
+// gRPC's own threads for calls that wait sleep for 100 ms at a time when none of these has been
+// answered for a second. On a busy machine a pause may have other reasons, but not all the time.
+TEST(HealthTest, AChiefWithoutWorkersAnswersWithoutPauses) {
+  constexpr int kWindows = 40, kInARow = 4;
+  Job job({.ps = 1, .workers = 1, .evaluator = Job::Evaluator::kNone}, JobConfig(100));
+  job.Start(kChiefTask);
+  job.WaitForLog(kChiefTask, "waiting for 1 parameter server");
+  int without_pause = 0;
+  for (int window = 0; window < kWindows && without_pause < kInARow; ++window) {
+    ++without_pause;
+    // The chief closes connections of strangers after some seconds.
+    const auto stub = grpc::health::v1::Health::NewStub(
+        CreateChannel(job.Address(kChiefTask), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext first;
+    grpc::health::v1::HealthCheckResponse connected;
+    ASSERT_TRUE(stub->Check(&first, {}, &connected).ok());
+    for (const absl::Time end = absl::Now() + absl::Milliseconds(1300); absl::Now() < end;) {
+      const absl::Time begin = absl::Now();
+      grpc::ClientContext context;
+      grpc::health::v1::HealthCheckResponse response;
+      const grpc::Status status = stub->Check(&context, {}, &response);
+      ASSERT_TRUE(status.ok()) << status.error_message();
+      if (absl::Now() - begin > absl::Milliseconds(60)) without_pause = 0;
+    }
+  }
+  EXPECT_EQ(without_pause, kInARow);
+}
+
 }  // namespace
 }  // namespace keelson
