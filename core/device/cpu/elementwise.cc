@@ -126,7 +126,11 @@ void InverseSquareRoots(int64_t n, float epsilon, const float* x, float* y) {
 void CopyBlock(int64_t rows, int64_t columns, const float* from, int64_t from_columns, float* to,
                int64_t to_columns) {
   if (columns == from_columns && columns == to_columns) {
-    return Map(rows * columns, [=](int64_t i) { to[i] = from[i]; });
+    // By blocks, since a long memcpy goes around the caches, in which the next operation wants
+    // them.
+    return ForEachBlock(rows * columns, [=](int64_t first, int64_t count) {
+      std::copy_n(from + first, count, to + first);
+    });
   }
 #pragma omp parallel for schedule(static) if (rows * columns >= kMinParallel)
   for (int64_t row = 0; row < rows; ++row) {
