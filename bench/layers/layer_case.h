@@ -14,7 +14,8 @@ namespace keelson::bench {
 struct LayerCase {
   std::string name;    // "dense", by which bench/compare_layers.py knows it
   std::string config;  // of LayerConfig, without its inputs
-  // Of the layer's inputs; empty: one feature of ids.
+  // The shape of each of the layer's inputs, without the batch; empty where it takes one feature of
+  // ids.
   std::vector<std::vector<int64_t>> shapes;
   int64_t batch = 0;
   // Ids of a record: 0 of a layer that takes numbers, 1 of one that takes an id, else of a bag.

@@ -52,7 +52,8 @@ std::string TypeText(const google::protobuf::FieldDescriptor& field);
 // end; of an enum's field also which value is the default. Empty: there is none.
 std::string CommentOf(const google::protobuf::FieldDescriptor& field);
 std::string CommentOf(const google::protobuf::Descriptor& message);
-// Of a field that is a message: its own comment, else the message's.
+// For a field that is a message, returns the field's own comment, or the message's where it has
+// none.
 std::string CommentOfFieldOrMessage(const google::protobuf::FieldDescriptor& field);
 
 }  // namespace keelson

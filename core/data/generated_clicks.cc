@@ -31,7 +31,7 @@ uint64_t DrawItem(RecordRandom* random) {
   return static_cast<uint64_t>(uniform * uniform * static_cast<float>(kClickItems));
 }
 
-// Of DrawItem.
+// The logarithm of the probability with which DrawItem draws this item.
 float ItemLogProbability(uint64_t item) {
   const double below = static_cast<double>(item) / kClickItems;
   const double above = static_cast<double>(item + 1) / kClickItems;

@@ -39,7 +39,7 @@ struct PairGeometry {
   int64_t dim = 0;
   bool diagonal = false;
 
-  // Of one row.
+  // The number of inner products that one row has.
   int64_t pairs() const { return vectors * (diagonal ? vectors + 1 : vectors - 1) / 2; }
 };
 

@@ -8,7 +8,8 @@
 namespace keelson::cuda {
 namespace {
 
-// Of y's last three axes: two extents, and the step in x from one element to the next of each.
+// What a thread needs to find an element of y in x: the extents of y's last two axes, and for each
+// of its last three the step in x from one element to the next.
 template <typename Index>
 struct TransposeSteps {
   Divisor<Index> middle;
