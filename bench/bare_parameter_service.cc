@@ -69,7 +69,7 @@ absl::Status BareParameterService::Initialize(const v1::InitializeShardRequest& 
   ASSIGN_OR_RETURN(LearningRateSchedule schedule, LearningRateSchedule::Create(rate, 0));
   VariableOptimizers optimizers =
       VariableOptimizers::OfAll(std::make_unique<SumOptimizer>(), placement.variables().size());
-  ASSIGN_OR_RETURN(std::unique_ptr<BlockStore> store,
+  ASSIGN_OR_RETURN(std::unique_ptr<ShardStore> store,
                    InitializeShard({std::move(placement), request.shard(), std::move(optimizers),
                                     std::move(schedule)},
                                    request.seed()));
@@ -82,7 +82,7 @@ absl::Status BareParameterService::Initialize(const v1::InitializeShardRequest& 
 }
 
 absl::StatusOr<ByteRope> BareParameterService::Bulk(BulkMethod method, ByteRope message) {
-  const std::shared_ptr<BlockStore> store = Store();
+  const std::shared_ptr<ShardStore> store = Store();
   if (store == nullptr) return absl::UnavailableError("not initialised");
   ByteCursor cursor(message);
   BulkRequest request;
@@ -108,7 +108,7 @@ absl::Status BareParameterService::GetStatus(const v1::GetShardStatusRequest&,
   return absl::OkStatus();
 }
 
-std::shared_ptr<BlockStore> BareParameterService::Store() {
+std::shared_ptr<ShardStore> BareParameterService::Store() {
   const MutexLock lock(&mu_);
   return store_;
 }

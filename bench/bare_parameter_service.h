@@ -8,7 +8,7 @@
 #include "core/base/mutex.h"
 #include "core/client/services/bulk_handler.h"
 #include "core/client/services/parameter_control.h"
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 
 namespace keelson::bench {
 
@@ -61,11 +61,11 @@ class BareParameterService : public ParameterControl, public BulkHandler {
   static absl::Status NotServed() {
     return absl::UnimplementedError("not a call of the benchmark");
   }
-  std::shared_ptr<BlockStore> Store();
+  std::shared_ptr<ShardStore> Store();
 
   const OnPush on_push_;
   Mutex mu_;
-  std::shared_ptr<BlockStore> store_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<ShardStore> store_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace keelson::bench

@@ -16,7 +16,7 @@ namespace {
 
 using Blocks = std::vector<AddressedBlock>;
 
-absl::Status CheckValueFormat(const BlockStore& store, const AddressedBlock& block,
+absl::Status CheckValueFormat(const ShardStore& store, const AddressedBlock& block,
                               WireFormat format) {
   if (IsElementwise(format)) return absl::OkStatus();
   return ErrorAt(store, block,
@@ -24,7 +24,7 @@ absl::Status CheckValueFormat(const BlockStore& store, const AddressedBlock& blo
                               WireFormatName(format)));
 }
 
-absl::Status CheckPull(const BlockStore& store, const BulkRequest& request, const Blocks& blocks) {
+absl::Status CheckPull(const ShardStore& store, const BulkRequest& request, const Blocks& blocks) {
   const size_t known = request.known_versions.size();
   if (known != 0 && known != blocks.size()) {
     return absl::InvalidArgumentError(
@@ -41,7 +41,7 @@ absl::Status CheckNotNegative(absl::string_view field, int64_t value) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": expected at least 0, found ", value));
 }
 
-absl::Status CheckPayloadEnds(const BlockStore& store, const Blocks& blocks, size_t left) {
+absl::Status CheckPayloadEnds(const ShardStore& store, const Blocks& blocks, size_t left) {
   if (left == 0) return absl::OkStatus();
   if (blocks.empty()) {
     return absl::InvalidArgumentError(
@@ -76,7 +76,7 @@ absl::Status CheckPipeline(const BulkRequest& request) {
                                                  request.unseen_pushes));
 }
 
-absl::Status CheckPush(const BlockStore& store, const BulkRequest& request,
+absl::Status CheckPush(const ShardStore& store, const BulkRequest& request,
                        const PushOptions& options, const Blocks& blocks, bool with_values,
                        ByteCursor payload) {
   RETURN_IF_ERROR(CheckNotNegative("step", request.step));
@@ -92,7 +92,7 @@ absl::Status CheckPush(const BlockStore& store, const BulkRequest& request,
   return CheckPayloadEnds(store, blocks, payload.remaining());
 }
 
-const Optimizer& OptimizerOf(const BlockStore& store, const AddressedBlock& block) {
+const Optimizer& OptimizerOf(const ShardStore& store, const AddressedBlock& block) {
   return store.OptimizerOf(block.partition);
 }
 
@@ -104,7 +104,7 @@ void AddValues(const AddressedBlock& block, WireFormat format, BlockContentRef c
 
 // Applies all blocks. Returns whether the last one was applied here; it is the one by which
 // messages are counted.
-bool ApplyBlocks(BlockStore* store, const PushIdentity& push, const Blocks& blocks,
+bool ApplyBlocks(ShardStore* store, const PushIdentity& push, const Blocks& blocks,
                  ByteCursor payload, BulkResponse* response, ValuePayload* values) {
   bool applied = false;
   for (const AddressedBlock& block : blocks) {
@@ -120,7 +120,7 @@ bool ApplyBlocks(BlockStore* store, const PushIdentity& push, const Blocks& bloc
 // Returns the number of pushes that the shard had counted before this one. Counts this one when it
 // is `applied` here: among several calls with the same push, even concurrent ones, that is true of
 // one.
-int64_t PushesBefore(BlockStore* store, bool last_part, bool applied) {
+int64_t PushesBefore(ShardStore* store, bool last_part, bool applied) {
   if (!last_part) return store->shard_step();
   if (applied) return store->CountPush();
   return store->shard_step() - 1;  // it has been counted when it was applied
@@ -142,7 +142,7 @@ int64_t StalenessOf(int64_t pushes_before, const BulkRequest& request) {
   return std::max<int64_t>(0, pushes_before - request.pulled_shard_step);
 }
 
-PushIdentity IdentityOf(const BlockStore& store, const BulkRequest& request,
+PushIdentity IdentityOf(const ShardStore& store, const BulkRequest& request,
                         const PushOptions& options) {
   PushIdentity push = {request.incarnation, request.sequence, store.LearningRateAt(request.step),
                        request.steps_under_way, request.unseen_pushes};
@@ -188,7 +188,7 @@ absl::Status MembershipOver(const BulkRequest& request) {
                                          " is over: its calls are refused"));
 }
 
-absl::Status PullBlocks(BlockStore* store, const BulkRequest& request, size_t payload_bytes,
+absl::Status PullBlocks(ShardStore* store, const BulkRequest& request, size_t payload_bytes,
                         BulkResponse* response, ValuePayload* values) {
   ASSIGN_OR_RETURN(const Blocks blocks, ResolveBlocks(*store, request.ranges));
   RETURN_IF_ERROR(CheckPull(*store, request, blocks));
@@ -207,7 +207,7 @@ absl::Status PullBlocks(BlockStore* store, const BulkRequest& request, size_t pa
   }
   // The scope keeps a concurrent SetMembers from missing what this call would remember of the
   // incarnation.
-  const BlockStore::PushScope scope(store);
+  const ShardStore::PushScope scope(store);
   if (!store->IsMember(request.incarnation)) return MembershipOver(request);
   AddAsked(
       request, blocks,
@@ -220,11 +220,11 @@ absl::Status PullBlocks(BlockStore* store, const BulkRequest& request, size_t pa
   return absl::OkStatus();
 }
 
-absl::Status PushBlocks(BlockStore* store, const BulkRequest& request, const PushOptions& options,
+absl::Status PushBlocks(ShardStore* store, const BulkRequest& request, const PushOptions& options,
                         ByteCursor payload, BulkResponse* response, ValuePayload* values) {
   ASSIGN_OR_RETURN(const Blocks blocks, ResolveBlocks(*store, request.ranges));
   RETURN_IF_ERROR(CheckPush(*store, request, options, blocks, values != nullptr, payload));
-  const BlockStore::PushScope scope(store);
+  const ShardStore::PushScope scope(store);
   if (!store->IsMember(request.incarnation)) return MembershipOver(request);
   RETURN_IF_ERROR(store->CheckOpen());
   // The step is again read before the blocks.

@@ -7,7 +7,7 @@
 #include "core/cluster/task.h"
 #include "core/wire/bulk_messages.h"
 #include "core/wire/byte_rope.h"
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 #include "ps_server/units/value_payload.h"
 
 namespace keelson {
@@ -16,7 +16,7 @@ namespace keelson {
 // block's belongs to another store. `payload_bytes` is the size of what follows the request.
 // INVALID_ARGUMENT: no such block, a block is listed twice, not one known version per block, a
 // format that values do not have, or a payload. ABORTED: MembershipOver.
-absl::Status PullBlocks(BlockStore* store, const BulkRequest& request, size_t payload_bytes,
+absl::Status PullBlocks(ShardStore* store, const BulkRequest& request, size_t payload_bytes,
                         BulkResponse* response, ValuePayload* values);
 
 struct PushOptions {
@@ -33,7 +33,7 @@ struct PushOptions {
 // ignored: the shard may have been restored since. ABORTED: MembershipOver. FAILED_PRECONDITION:
 // the round has been committed, or a newer round or attempt has begun; gradients that were added
 // before this was noticed belong to a sum that is dropped.
-absl::Status PushBlocks(BlockStore* store, const BulkRequest& request, const PushOptions& options,
+absl::Status PushBlocks(ShardStore* store, const BulkRequest& request, const PushOptions& options,
                         ByteCursor payload, BulkResponse* response, ValuePayload* values);
 
 // INVALID_ARGUMENT: the request names no task.

@@ -19,7 +19,7 @@ absl::Status InitializeCalls::Initialize(const v1::InitializeShardRequest& reque
   RETURN_IF_ERROR(CheckConfig(request));
   RETURN_IF_ERROR(chiefs_->Admit(kCall, request.header()));
   MutexLock lock(&initialize_mu_);
-  return InitializeFrom(kCall, request, [&](BlockStore::Options options, ServedShard::Making) {
+  return InitializeFrom(kCall, request, [&](ShardStore::Options options, ServedShard::Making) {
     return request.has_restore_step() ? files_->Restore(std::move(options), request.restore_step())
                                       : InitializeShard(std::move(options), request.seed());
   });
@@ -31,7 +31,7 @@ absl::Status InitializeCalls::InitializeStreamed(const v1::InitializeChunk& firs
   RETURN_IF_ERROR(RefusePath(kCall, first.start(), /*field=*/10));
   RETURN_IF_ERROR(CheckConfig(first.start()));
   return InitializeFrom(
-      kCall, first.start(), [&](BlockStore::Options options, ServedShard::Making making) {
+      kCall, first.start(), [&](ShardStore::Options options, ServedShard::Making making) {
         const auto received = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
           RETURN_IF_ERROR(shard_->CheckMaking(kCall, first.start().header(), making));
           return next();
@@ -70,7 +70,7 @@ absl::Status InitializeCalls::CheckShardFits(const Placement& placement, size_t 
       options_.max_shard_bytes, " bytes of values and slots (--max_shard_bytes), found ", bytes));
 }
 
-absl::StatusOr<std::unique_ptr<BlockStore>> InitializeCalls::MakeStore(
+absl::StatusOr<std::unique_ptr<ShardStore>> InitializeCalls::MakeStore(
     const v1::InitializeShardRequest& request, ServedShard::Making making, FillStore fill) {
   ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(request.placement()));
   if (placement.Fingerprint() != request.placement_fingerprint() ||
@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<BlockStore>> InitializeCalls::MakeStore(
   ASSIGN_OR_RETURN(LearningRateSchedule learning_rate,
                    LearningRateSchedule::Create(request.learning_rate(), request.max_steps()));
   const absl::Duration start = clock_->Monotonic();
-  absl::StatusOr<std::unique_ptr<BlockStore>> store =
+  absl::StatusOr<std::unique_ptr<ShardStore>> store =
       fill({std::move(placement), request.shard(), std::move(optimizers), std::move(learning_rate)},
            making);
   RETURN_IF_ERROR(store.status());

@@ -18,7 +18,7 @@
 #include "ps_server/service/chief_admission.h"
 #include "ps_server/service/served_shard.h"
 #include "ps_server/snapshots/snapshot_files.h"
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 
 namespace keelson {
 
@@ -44,8 +44,8 @@ class InitializeCalls {
                                   ParameterControl::ChunkSource next);
 
  private:
-  using FillStore = absl::FunctionRef<absl::StatusOr<std::unique_ptr<BlockStore>>(
-      BlockStore::Options, ServedShard::Making)>;
+  using FillStore = absl::FunctionRef<absl::StatusOr<std::unique_ptr<ShardStore>>(
+      ShardStore::Options, ServedShard::Making)>;
 
   // FAILED_PRECONDITION: another configuration.
   absl::Status CheckConfig(const v1::InitializeShardRequest& request) const;
@@ -54,7 +54,7 @@ class InitializeCalls {
   // FAILED_PRECONDITION: it takes more than Options::max_shard_bytes.
   absl::Status CheckShardFits(const Placement& placement, size_t shard,
                               const VariableOptimizers& optimizers) const;
-  absl::StatusOr<std::unique_ptr<BlockStore>> MakeStore(const v1::InitializeShardRequest& request,
+  absl::StatusOr<std::unique_ptr<ShardStore>> MakeStore(const v1::InitializeShardRequest& request,
                                                         ServedShard::Making making, FillStore fill);
 
   const Options options_;

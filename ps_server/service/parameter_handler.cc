@@ -136,7 +136,7 @@ absl::Status ParameterHandler::CommitRound(const v1::CommitRoundRequest& request
   return absl::OkStatus();
 }
 
-absl::Status ParameterHandler::Commit(const v1::CommitRoundRequest& request, BlockStore* store) {
+absl::Status ParameterHandler::Commit(const v1::CommitRoundRequest& request, ShardStore* store) {
   if (commit_pool_ == nullptr) {
     commit_pool_ = std::make_unique<ThreadPool>(options_.commit_threads - 1);
   }
@@ -216,7 +216,7 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   status->set_member_epoch(view.member_epoch);
   status->set_members(static_cast<int32_t>(view.members));
   if (view.shard == nullptr) return;
-  const BlockStore& store = *view.shard->store;
+  const ShardStore& store = *view.shard->store;
   status->set_leaving(Unsaved(view.shard));
   status->set_store_id(view.shard->store_id);
   status->set_placement_fingerprint(view.shard->placement_fingerprint);

@@ -23,7 +23,7 @@
 #include "ps_server/service/server_figures.h"
 #include "ps_server/service/snapshot_calls.h"
 #include "ps_server/snapshots/snapshot_files.h"
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 
 namespace keelson {
 
@@ -97,7 +97,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   absl::Status ServeBlocks(BulkMethod method, const BulkRequest& request,
                            const ServedShard::Shard& shard, ByteCursor payload,
                            BulkResponse* response, ValuePayload* values);
-  absl::Status Commit(const v1::CommitRoundRequest& request, BlockStore* store)
+  absl::Status Commit(const v1::CommitRoundRequest& request, ShardStore* store)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(commit_mu_);
   void FillStatus(v1::ShardStatus* status);
   // The server leaves, and this shard (null: none) has what no committed snapshot has.

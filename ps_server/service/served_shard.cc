@@ -28,9 +28,9 @@ absl::StatusOr<ServedShard::Pointer> ServedShard::Current() const {
   return shard_;
 }
 
-absl::StatusOr<std::shared_ptr<BlockStore>> ServedShard::CurrentStore() const {
+absl::StatusOr<std::shared_ptr<ShardStore>> ServedShard::CurrentStore() const {
   ASSIGN_OR_RETURN(const Pointer shard, Current());
-  return std::shared_ptr<BlockStore>(shard, shard->store.get());
+  return std::shared_ptr<ShardStore>(shard, shard->store.get());
 }
 
 absl::StatusOr<ServedShard::Pointer> ServedShard::ReadyFor(const BulkRequest& request) const {
@@ -91,7 +91,7 @@ absl::Status ServedShard::CheckMakingLocked(absl::string_view call, const v1::Re
 
 absl::Status ServedShard::End(absl::string_view call, const v1::InitializeShardRequest& request,
                               const Origin& origin, Making making,
-                              absl::StatusOr<std::unique_ptr<BlockStore>> store) {
+                              absl::StatusOr<std::unique_ptr<ShardStore>> store) {
   MutexLock lock(&mu_);
   absl::Status status = CheckMakingLocked(call, request.header(), making);
   status.Update(store.status());

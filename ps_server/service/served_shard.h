@@ -18,7 +18,7 @@
 #include "ps_server/service/bulk_calls.h"
 #include "ps_server/service/chief_admission.h"
 #include "ps_server/service/member_table.h"
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 
 namespace keelson {
 
@@ -28,7 +28,7 @@ class ServedShard {
  public:
   // A store and what identifies it. Immutable; calls in flight hold it while a new one replaces it.
   struct Shard {
-    std::unique_ptr<BlockStore> store;
+    std::unique_ptr<ShardStore> store;
     uint64_t placement_fingerprint = 0;
     uint64_t store_id = 0;
     PushOptions push;
@@ -66,7 +66,7 @@ class ServedShard {
   View view() const;
   // UNAVAILABLE: not initialised.
   absl::StatusOr<Pointer> Current() const;
-  absl::StatusOr<std::shared_ptr<BlockStore>> CurrentStore() const;
+  absl::StatusOr<std::shared_ptr<ShardStore>> CurrentStore() const;
   // The shard for a worker's request. UNAVAILABLE: not initialised, or the caller is no member yet.
   // ABORTED: made for another placement, or MembershipOver.
   absl::StatusOr<Pointer> ReadyFor(const BulkRequest& request) const;
@@ -93,7 +93,7 @@ class ServedShard {
   // Makes `store` the shard's, unless CheckMaking refuses that. On an error there is none.
   absl::Status End(absl::string_view call, const v1::InitializeShardRequest& request,
                    const Origin& origin, Making making,
-                   absl::StatusOr<std::unique_ptr<BlockStore>> store);
+                   absl::StatusOr<std::unique_ptr<ShardStore>> store);
 
  private:
   absl::Status CheckMakingLocked(absl::string_view call, const v1::RequestHeader& chief,

@@ -17,7 +17,7 @@ class ServedShardTest : public testing::Test {
  protected:
   static constexpr absl::string_view kCall = "Initialize";
 
-  absl::StatusOr<std::unique_ptr<BlockStore>> NewStore() const {
+  absl::StatusOr<std::unique_ptr<ShardStore>> NewStore() const {
     return InitializeShard(StoreOptions(TestPlacement(1), 0, "sgd {}"), kTestSeed);
   }
   ServedShard::Origin OriginOf(uint64_t chief) const { return {chief, 7, 0, std::nullopt}; }
@@ -25,7 +25,7 @@ class ServedShardTest : public testing::Test {
     return shard_.Begin(kCall, HeaderOf(chief), OriginOf(chief));
   }
   absl::Status End(uint64_t chief, ServedShard::Making making,
-                   absl::StatusOr<std::unique_ptr<BlockStore>> store) {
+                   absl::StatusOr<std::unique_ptr<ShardStore>> store) {
     v1::InitializeShardRequest request;
     *request.mutable_header() = HeaderOf(chief);
     request.set_placement_fingerprint(7);
@@ -103,9 +103,9 @@ TEST_F(ServedShardTest, AServerThatLeavesDoesSoWithALaterShardToo) {
   shard_.Leave();
   EXPECT_TRUE(shard_.leaving());
   Make(kChief);
-  const std::shared_ptr<BlockStore> store = *shard_.CurrentStore();
+  const std::shared_ptr<ShardStore> store = *shard_.CurrentStore();
   const auto is_open = [&] {
-    const BlockStore::PushScope push(store.get());
+    const ShardStore::PushScope push(store.get());
     return store->CheckOpen().ok();
   };
   EXPECT_TRUE(is_open());

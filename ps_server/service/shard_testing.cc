@@ -92,7 +92,7 @@ v1::OptimizerConfig OptimizerFromText(const std::string& text) {
   return config;
 }
 
-BlockStore::Options StoreOptions(Placement placement, size_t shard, const std::string& optimizer) {
+ShardStore::Options StoreOptions(Placement placement, size_t shard, const std::string& optimizer) {
   v1::LearningRateConfig learning_rate;
   learning_rate.set_base(kTestLearningRate);
   VariableOptimizers optimizers = *VariableOptimizers::Create(

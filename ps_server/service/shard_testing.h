@@ -18,7 +18,7 @@
 #include "core/wire/bulk_messages.h"
 #include "core/wire/byte_rope.h"
 #include "ps_server/service/parameter_handler.h"
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 
 namespace keelson {
 
@@ -37,7 +37,7 @@ std::vector<VariableSpec> TestVariables();
 // Blocks begin and end within rows.
 Placement TestPlacement(size_t num_shards);
 v1::OptimizerConfig OptimizerFromText(const std::string& text);
-BlockStore::Options StoreOptions(Placement placement, size_t shard, const std::string& optimizer);
+ShardStore::Options StoreOptions(Placement placement, size_t shard, const std::string& optimizer);
 
 // The gradient of element `element` in push `sequence`: an arbitrary value, always the same.
 float TestGradient(size_t variable, int64_t element, uint64_t sequence);

@@ -17,7 +17,7 @@ absl::Status SnapshotCalls::Prepare(const v1::PrepareCutRequest& request,
   if (request.cut_id() == 0) {
     return absl::InvalidArgumentError("PrepareCut: cut_id: expected a number other than 0");
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<BlockStore> store, store_());
+  ASSIGN_OR_RETURN(std::shared_ptr<ShardStore> store, store_());
   StoreCut cut = CutNow(std::move(store), clock_);
   response->set_shard_step(cut.cut.shard_step);
   response->set_committed_round(cut.cut.committed.round);
@@ -34,7 +34,7 @@ void SnapshotCalls::NoteSaved(uint64_t cut_id) {
   if (cut_id == newest_.id) newest_.saved = true;
 }
 
-std::optional<uint64_t> SnapshotCalls::SavedChanges(const BlockStore& store) const {
+std::optional<uint64_t> SnapshotCalls::SavedChanges(const ShardStore& store) const {
   MutexLock lock(&newest_mu_);
   if (newest_.store != &store) return 0;
   if (!newest_.saved) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<uint64_t> SnapshotCalls::SavedChanges(const BlockStore& store) con
 
 template <typename Request>
 absl::StatusOr<StoreCut> SnapshotCalls::CutOf(const Request& request) {
-  ASSIGN_OR_RETURN(std::shared_ptr<BlockStore> store, store_());
+  ASSIGN_OR_RETURN(std::shared_ptr<ShardStore> store, store_());
   if (request.cut_id() == 0) return CutNow(std::move(store), clock_);
   ASSIGN_OR_RETURN(StoreCut cut, prepared_.Take(request.header().incarnation(), request.cut_id()));
   if (cut.store == store) return cut;

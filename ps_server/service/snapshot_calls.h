@@ -20,7 +20,7 @@
 #include "ps_server/service/server_figures.h"
 #include "ps_server/snapshots/prepared_cuts.h"
 #include "ps_server/snapshots/snapshot_files.h"
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 
 namespace keelson {
 
@@ -28,7 +28,7 @@ namespace keelson {
 class SnapshotCalls {
  public:
   // The store of the current shard. UNAVAILABLE: there is none.
-  using FindStore = std::function<absl::StatusOr<std::shared_ptr<BlockStore>>()>;
+  using FindStore = std::function<absl::StatusOr<std::shared_ptr<ShardStore>>()>;
 
   // All outlive this.
   SnapshotCalls(SnapshotFiles* files, FindStore store, ChiefAdmission* chiefs,
@@ -53,15 +53,15 @@ class SnapshotCalls {
 
   // The snapshot of this cut is committed.
   void NoteSaved(uint64_t cut_id);
-  // The number of the store's changes (BlockStore::changes) that a committed snapshot has: those
+  // The number of the store's changes (ShardStore::changes) that a committed snapshot has: those
   // before its newest cut, and none if it has no cut yet; nothing while that cut is not committed.
-  std::optional<uint64_t> SavedChanges(const BlockStore& store) const;
+  std::optional<uint64_t> SavedChanges(const ShardStore& store) const;
 
  private:
   // The newest prepared cut.
   struct NewestCut {
     uint64_t id = 0;
-    const BlockStore* store = nullptr;  // compared, never used
+    const ShardStore* store = nullptr;  // compared, never used
     uint64_t changes = 0;
     bool saved = false;
   };

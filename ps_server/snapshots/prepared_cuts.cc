@@ -6,7 +6,7 @@
 
 namespace keelson {
 
-StoreCut CutNow(std::shared_ptr<BlockStore> store, const Clock* clock) {
+StoreCut CutNow(std::shared_ptr<ShardStore> store, const Clock* clock) {
   const absl::Duration start = clock->Monotonic();
   ShardCut cut = store->Cut();
   return {std::move(store), std::move(cut), clock->Monotonic() - start};

@@ -12,19 +12,19 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 
 namespace keelson {
 
 // A cut with the store that it is of, which it keeps alive.
 struct StoreCut {
-  std::shared_ptr<BlockStore> store;
+  std::shared_ptr<ShardStore> store;
   ShardCut cut;
   absl::Duration time;  // that pushes were kept waiting
 };
 
 // Takes a cut. `clock` measures it.
-StoreCut CutNow(std::shared_ptr<BlockStore> store, const Clock* clock);
+StoreCut CutNow(std::shared_ptr<ShardStore> store, const Clock* clock);
 
 // Keeps at most one cut: while it is there, pushes copy the blocks that they change. Thread-safe.
 class PreparedCuts {

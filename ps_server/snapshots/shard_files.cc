@@ -25,7 +25,7 @@ absl::Status WriteArray(const Placement& placement, size_t p, const std::string&
   return writer->EndSlice();
 }
 
-absl::Status WritePartition(const BlockStore& store, size_t p,
+absl::Status WritePartition(const ShardStore& store, size_t p,
                             const std::vector<BlockContentRef>& blocks, BundleDataWriter* writer,
                             absl::FunctionRef<absl::Status()> go_on) {
   const VariableSpec& variable = store.placement().VariableOf(p);
@@ -57,7 +57,7 @@ void AddApplied(const SequenceTable& table, v1::ShardState* state) {
 }
 
 // Blocks are in the order in which the shard counts its units.
-v1::ShardState StateOf(const BlockStore& store, const ShardCut& cut) {
+v1::ShardState StateOf(const ShardStore& store, const ShardCut& cut) {
   const Placement& placement = store.placement();
   v1::ShardState state;
   state.set_format(kShardStateFormat);
@@ -94,7 +94,7 @@ int64_t MaxUpdates(const ShardCut& cut) {
 
 }  // namespace
 
-absl::StatusOr<WrittenShard> WriteShard(const BlockStore& store, const ShardCut& cut,
+absl::StatusOr<WrittenShard> WriteShard(const ShardStore& store, const ShardCut& cut,
                                         BundleDataWriter* writer,
                                         absl::FunctionRef<absl::Status()> go_on) {
   for (size_t i = 0; i < cut.partitions.size(); ++i) {
@@ -115,18 +115,18 @@ absl::StatusOr<WrittenShard> WriteShard(const BlockStore& store, const ShardCut&
   return written;
 }
 
-absl::StatusOr<std::unique_ptr<BlockStore>> InitializeShard(BlockStore::Options options,
+absl::StatusOr<std::unique_ptr<ShardStore>> InitializeShard(ShardStore::Options options,
                                                             uint64_t seed) {
   const std::vector<VariableSpec> variables = options.placement.variables();
-  return BlockStore::Create(
-      std::move(options), {}, [&](const BlockStore::BlockPosition& position, BlockState* state) {
+  return ShardStore::Create(
+      std::move(options), {}, [&](const ShardStore::BlockPosition& position, BlockState* state) {
         FillInitialValues(variables[position.variable], seed, position.first_element,
                           state->content.Mutable()->values.span());
         return absl::OkStatus();
       });
 }
 
-absl::StatusOr<std::unique_ptr<BlockStore>> RestoreShard(BlockStore::Options options,
+absl::StatusOr<std::unique_ptr<ShardStore>> RestoreShard(ShardStore::Options options,
                                                          const std::string& prefix,
                                                          FileSystem* file_system) {
   const ShardPart part = {options.shard, options.placement.num_shards(),
@@ -134,10 +134,10 @@ absl::StatusOr<std::unique_ptr<BlockStore>> RestoreShard(BlockStore::Options opt
   ASSIGN_OR_RETURN(const std::unique_ptr<StoredBlocks> stored,
                    StoredBlocks::Open(prefix, options.placement.variables(),
                                       options.optimizers.Slots(), file_system, &part));
-  return BlockStore::Create(
+  return ShardStore::Create(
       std::move(options),
       {stored->shard_step(), {stored->committed_round(), stored->committed_contributions()}},
-      [&](const BlockStore::BlockPosition& position, BlockState* state) -> absl::Status {
+      [&](const ShardStore::BlockPosition& position, BlockState* state) -> absl::Status {
         BlockContent* content = state->content.Mutable();
         std::vector<absl::Span<float>> slots;
         for (AlignedBuffer& slot : content->slots) slots.push_back(slot.span());

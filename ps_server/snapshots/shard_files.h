@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/file_system.h"
 #include "core/checkpoint/bundle_writer.h"
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 
 namespace keelson {
 
@@ -26,19 +26,19 @@ struct WrittenShard {
 // of BundleDataWriter, and of `go_on`, which is called before each block is written and before the
 // file gets its name: nothing is done after its first error.
 absl::StatusOr<WrittenShard> WriteShard(
-    const BlockStore& store, const ShardCut& cut, BundleDataWriter* writer,
+    const ShardStore& store, const ShardCut& cut, BundleDataWriter* writer,
     absl::FunctionRef<absl::Status()> go_on = [] { return absl::OkStatus(); });
 
 // Makes a shard with the initial values of `seed`.
-absl::StatusOr<std::unique_ptr<BlockStore>> InitializeShard(BlockStore::Options options,
+absl::StatusOr<std::unique_ptr<ShardStore>> InitializeShard(ShardStore::Options options,
                                                             uint64_t seed);
 
 // Makes a shard with the values and slots of the bundle at `prefix`, which may have been written by
 // any number of shards. Versions and applied sequences are kept where a block has the same elements
 // as before; otherwise a block continues with the highest number of updates of those it is made of.
 // Errors of StoredBlocks.
-absl::StatusOr<std::unique_ptr<BlockStore>> RestoreShard(
-    BlockStore::Options options, const std::string& prefix,
+absl::StatusOr<std::unique_ptr<ShardStore>> RestoreShard(
+    ShardStore::Options options, const std::string& prefix,
     FileSystem* file_system = FileSystem::Real());
 
 }  // namespace keelson

@@ -14,7 +14,7 @@ namespace keelson {
 namespace {
 
 using ::testing::HasSubstr;
-using Stores = std::vector<std::unique_ptr<BlockStore>>;
+using Stores = std::vector<std::unique_ptr<ShardStore>>;
 
 Stores NewStores(size_t num_shards, const std::string& optimizer) {
   Stores stores;
@@ -39,7 +39,7 @@ Stores RestoreStores(size_t num_shards, const std::string& optimizer, const std:
 void PushTo(const Stores& stores, uint64_t sequence) {
   for (const auto& store : stores) {
     const Placement& placement = store->placement();
-    const BlockStore::PushScope scope(store.get());
+    const ShardStore::PushScope scope(store.get());
     for (const size_t p : store->partitions()) {
       for (int64_t b = 0; b < placement.NumBlocks(p); ++b) {
         const int64_t first = placement.PartitionFirstElement(p) + b * placement.block_elements();
@@ -90,7 +90,7 @@ absl::StatusOr<std::string> WriteStores(const Stores& stores) {
   const size_t files = stores.size();
   std::vector<BundleIndexEntry> entries;
   for (size_t s = 0; s < files; ++s) {
-    const BlockStore& store = *stores[s];
+    const ShardStore& store = *stores[s];
     auto writer = BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, s, files), s);
     if (!writer.ok()) return writer.status();
     auto written = WriteShard(store, store.Cut(), writer->get());

@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<BundleDataWriter>> SnapshotFiles::Create(
       request.data_shard());
 }
 
-absl::StatusOr<std::unique_ptr<BlockStore>> SnapshotFiles::Restore(BlockStore::Options options,
+absl::StatusOr<std::unique_ptr<ShardStore>> SnapshotFiles::Restore(ShardStore::Options options,
                                                                    int64_t step) {
   RETURN_IF_ERROR(Check("Initialize", step));
   return RestoreShard(std::move(options), directory_.FindSnapshot(step), file_system_);

@@ -15,7 +15,7 @@
 #include "core/checkpoint/bundle_writer.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "keelson/v1/parameter_service.pb.h"
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 
 namespace keelson {
 
@@ -36,7 +36,7 @@ class SnapshotFiles {
   absl::StatusOr<std::unique_ptr<BundleDataWriter>> Create(const v1::WriteSnapshotRequest& request);
 
   // Makes a shard of the snapshot of a step. Errors of RestoreShard.
-  absl::StatusOr<std::unique_ptr<BlockStore>> Restore(BlockStore::Options options, int64_t step);
+  absl::StatusOr<std::unique_ptr<ShardStore>> Restore(ShardStore::Options options, int64_t step);
 
  private:
   absl::Status Check(absl::string_view call, int64_t step) const;

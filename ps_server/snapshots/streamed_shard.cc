@@ -38,7 +38,7 @@ class BlockStream {
 };
 
 std::string NameOf(const std::vector<VariableSpec>& variables,
-                   const BlockStore::BlockPosition& position) {
+                   const ShardStore::BlockPosition& position) {
   return absl::StrCat("variable ", variables[position.variable].name, ", elements ",
                       position.first_element, " to ",
                       position.first_element + position.num_elements);
@@ -64,7 +64,7 @@ absl::Status TakeElements(const std::string& elements, const std::string& name,
 
 // Takes the values, or makes them where the peer leaves that to the variable's initializer.
 absl::Status TakeInitialValues(const std::string& elements, const VariableSpec& variable,
-                               uint64_t seed, const BlockStore::BlockPosition& position,
+                               uint64_t seed, const ShardStore::BlockPosition& position,
                                const std::string& name, BlockContent* content) {
   const size_t expected = content->values.size() * sizeof(float);
   if (elements.empty()) {
@@ -93,19 +93,19 @@ class SinkFile : public AppendFile {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<BlockStore>> ReceiveShard(BlockStore::Options options,
+absl::StatusOr<std::unique_ptr<ShardStore>> ReceiveShard(ShardStore::Options options,
                                                          const Chunk& first,
                                                          ParameterControl::ChunkSource next) {
   const std::vector<VariableSpec> variables = options.placement.variables();
   BlockStream stream(&first, next);
   ASSIGN_OR_RETURN(
-      std::unique_ptr<BlockStore> store,
-      BlockStore::Create(
+      std::unique_ptr<ShardStore> store,
+      ShardStore::Create(
           std::move(options),
           {first.shard_step(),
            {first.has_committed_round() ? first.committed_round() : -1,
             first.committed_contributions()}},
-          [&](const BlockStore::BlockPosition& position, BlockState* state) -> absl::Status {
+          [&](const ShardStore::BlockPosition& position, BlockState* state) -> absl::Status {
             ASSIGN_OR_RETURN(const Chunk::Block* block, stream.Next());
             const std::string name = NameOf(variables, position);
             if (block == nullptr) {

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/file_system.h"
 #include "core/client/services/parameter_control.h"
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 
 namespace keelson {
 
@@ -15,7 +15,7 @@ namespace keelson {
 // placement; without `first.start().restore_step` of initial values (InitializeChunk.Block).
 // INVALID_ARGUMENT, with the variable and the position: a block is missing, too much, or
 // not of its size. Errors of `next`.
-absl::StatusOr<std::unique_ptr<BlockStore>> ReceiveShard(BlockStore::Options options,
+absl::StatusOr<std::unique_ptr<ShardStore>> ReceiveShard(ShardStore::Options options,
                                                          const v1::InitializeChunk& first,
                                                          ParameterControl::ChunkSource next);
 

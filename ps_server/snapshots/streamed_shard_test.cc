@@ -84,7 +84,7 @@ class StreamedShardTest : public testing::Test {
     first_.set_shard_step(5);
   }
 
-  BlockStore::Options Options() const { return StoreOptions(placement_, 1, kOptimizer); }
+  ShardStore::Options Options() const { return StoreOptions(placement_, 1, kOptimizer); }
   // So many blocks each.
   Chunks InChunksOf(int blocks) const {
     Chunks chunks;
@@ -94,7 +94,7 @@ class StreamedShardTest : public testing::Test {
     }
     return chunks;
   }
-  void ExpectLikeSource(const BlockStore& store) {
+  void ExpectLikeSource(const ShardStore& store) {
     const ShardCut cut = store.Cut(), expected = source_->Cut();
     EXPECT_EQ(cut.shard_step, 5);
     EXPECT_EQ(cut.applied, expected.applied);
@@ -112,7 +112,7 @@ class StreamedShardTest : public testing::Test {
   }
 
   const Placement placement_ = TestPlacement(2);
-  std::unique_ptr<BlockStore> source_;
+  std::unique_ptr<ShardStore> source_;
   std::vector<v1::InitializeChunk::Block> blocks_;
   v1::InitializeChunk first_;
 };
@@ -142,7 +142,7 @@ TEST_F(StreamedShardTest, BlocksMayBeInTheFirstMessageAndMessagesEmpty) {
 TEST_F(StreamedShardTest, InitialValuesAreSentOrLeftToTheInitializers) {
   first_.mutable_start()->clear_restore_step();
   first_.clear_shard_step();
-  const std::unique_ptr<BlockStore> own = *InitializeShard(Options(), kTestSeed);
+  const std::unique_ptr<ShardStore> own = *InitializeShard(Options(), kTestSeed);
   const ShardCut expected = own->Cut();
   Chunks chunks(1);
   int sent = 0;

@@ -25,7 +25,7 @@ AddressedBlock FirstOf(const BlockRange& range) {
   return block;
 }
 
-absl::Status CheckListedOnce(const BlockStore& store, absl::Span<const BlockRange> ranges) {
+absl::Status CheckListedOnce(const ShardStore& store, absl::Span<const BlockRange> ranges) {
   if (ranges.size() < 2) return absl::OkStatus();
   std::vector<BlockRange> sorted;
   sorted.reserve(ranges.size());
@@ -42,7 +42,7 @@ absl::Status CheckListedOnce(const BlockStore& store, absl::Span<const BlockRang
 
 }  // namespace
 
-absl::StatusOr<std::vector<AddressedBlock>> ResolveBlocks(const BlockStore& store,
+absl::StatusOr<std::vector<AddressedBlock>> ResolveBlocks(const ShardStore& store,
                                                           absl::Span<const BlockRange> ranges) {
   // This check comes first, so that a message cannot request more than the shard has.
   RETURN_IF_ERROR(CheckListedOnce(store, ranges));
@@ -60,7 +60,7 @@ absl::StatusOr<std::vector<AddressedBlock>> ResolveBlocks(const BlockStore& stor
   return blocks;
 }
 
-absl::Status ErrorAt(const BlockStore& store, const AddressedBlock& block,
+absl::Status ErrorAt(const ShardStore& store, const AddressedBlock& block,
                      absl::string_view problem) {
   const VariableSpec& variable = store.placement().VariableOf(block.partition);
   return absl::InvalidArgumentError(

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/wire/bulk_messages.h"
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 
 namespace keelson {
 
@@ -25,11 +25,11 @@ struct AddressedBlock {
 
 // The blocks of `ranges` in order; they live as long as the store. INVALID_ARGUMENT: a block is not
 // on this shard, or is listed twice.
-absl::StatusOr<std::vector<AddressedBlock>> ResolveBlocks(const BlockStore& store,
+absl::StatusOr<std::vector<AddressedBlock>> ResolveBlocks(const ShardStore& store,
                                                           absl::Span<const BlockRange> ranges);
 
 // INVALID_ARGUMENT: "variable dense/kernel, block 2: <problem>".
-absl::Status ErrorAt(const BlockStore& store, const AddressedBlock& block,
+absl::Status ErrorAt(const ShardStore& store, const AddressedBlock& block,
                      absl::string_view problem);
 
 }  // namespace keelson

@@ -157,15 +157,15 @@ TEST_F(MovingAverageTest, ASampleThatIsNotFiniteIsRefusedLikeAGradient) {
   EXPECT_THAT(Of(Values(), kVariance), Each(1.0f));
 }
 
-std::unique_ptr<BlockStore> NewStore(size_t shard, size_t num_shards) {
+std::unique_ptr<ShardStore> NewStore(size_t shard, size_t num_shards) {
   auto store = InitializeShard(StoreOptions(NormPlacement(num_shards), shard, "adam {}"), 1);
   EXPECT_TRUE(store.ok()) << store.status();
   return *std::move(store);
 }
 
-void PushTo(BlockStore* store, uint64_t sequence) {
+void PushTo(ShardStore* store, uint64_t sequence) {
   const Placement& placement = store->placement();
-  const BlockStore::PushScope scope(store);
+  const ShardStore::PushScope scope(store);
   for (const size_t p : store->partitions()) {
     for (int64_t b = 0; b < placement.NumBlocks(p); ++b) {
       const int64_t first = placement.PartitionFirstElement(p) + b * placement.block_elements();
@@ -179,7 +179,7 @@ void PushTo(BlockStore* store, uint64_t sequence) {
   store->CountPush();
 }
 
-void CollectValues(const BlockStore& store, Arrays* arrays) {
+void CollectValues(const ShardStore& store, Arrays* arrays) {
   const ShardCut cut = store.Cut();
   for (size_t i = 0; i < cut.partitions.size(); ++i) {
     const size_t p = store.partitions()[i];
@@ -201,7 +201,7 @@ TEST(MovingAverageSnapshotTest, HasNoSlotsOfThemAndIsRestoredOnOtherShards) {
   std::vector<BundleIndexEntry> entries;
   Arrays at_snapshot, one_step_on;
   for (size_t s = 0; s < 2; ++s) {
-    const std::unique_ptr<BlockStore> store = NewStore(s, 2);
+    const std::unique_ptr<ShardStore> store = NewStore(s, 2);
     PushTo(store.get(), 1);
     PushTo(store.get(), 2);
     auto writer = BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, s, 2), s);

@@ -116,7 +116,7 @@ MENDS: Dict[str, Mend] = {
         "a server that leaves says so while it holds pushes of a round",
         [
             Edit(
-                "ps_server/units/block_store.cc",
+                "ps_server/units/shard_store.cc",
                 "  return ended_ || open_round_.round <= committed_.round;",
                 "  return true;",
             )

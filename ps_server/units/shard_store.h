@@ -1,7 +1,7 @@
 // One shard of a model: the blocks of its partitions; fills, updates, reads and cuts them.
 // Independent of messages and files; shard_files.h writes and restores it.
-#ifndef KEELSON_PS_SERVER_UNITS_BLOCK_STORE_H_
-#define KEELSON_PS_SERVER_UNITS_BLOCK_STORE_H_
+#ifndef KEELSON_PS_SERVER_UNITS_SHARD_STORE_H_
+#define KEELSON_PS_SERVER_UNITS_SHARD_STORE_H_
 
 #include <algorithm>
 #include <atomic>
@@ -64,7 +64,7 @@ int64_t LeastBytesOf(const Placement& placement, size_t shard,
                      const VariableOptimizers& optimizers);
 
 // Thread-safe.
-class BlockStore {
+class ShardStore {
  public:
   struct Options {
     Placement placement;
@@ -83,7 +83,7 @@ class BlockStore {
 
   // Makes a shard whose blocks `fill` completes: it gets each block with zero values and initial
   // slots, and may replace all of its state. Returns the first error of `fill`.
-  static absl::StatusOr<std::unique_ptr<BlockStore>> Create(Options options,
+  static absl::StatusOr<std::unique_ptr<ShardStore>> Create(Options options,
                                                             const ShardProgress& progress,
                                                             FillBlock fill);
 
@@ -98,7 +98,7 @@ class BlockStore {
   // push holds one while it changes blocks.
   class ABSL_SCOPED_LOCKABLE PushScope {
    public:
-    explicit PushScope(BlockStore* store) ABSL_SHARED_LOCK_FUNCTION(store->cut_mu_)
+    explicit PushScope(ShardStore* store) ABSL_SHARED_LOCK_FUNCTION(store->cut_mu_)
         : store_(store) {
       store_->cut_mu_.ReaderLock();
     }
@@ -107,7 +107,7 @@ class BlockStore {
     PushScope& operator=(const PushScope&) = delete;
 
    private:
-    BlockStore* const store_;
+    ShardStore* const store_;
   };
 
   // Whether the incarnation is a member's. Call in a PushScope: while this is true there, a
@@ -175,7 +175,7 @@ class BlockStore {
   size_t num_blocks() const { return num_blocks_; }
 
  private:
-  explicit BlockStore(Options options);
+  explicit ShardStore(Options options);
 
   const Options options_;
   const std::vector<size_t> partitions_;
@@ -206,4 +206,4 @@ class BlockStore {
 
 }  // namespace keelson
 
-#endif  // KEELSON_PS_SERVER_UNITS_BLOCK_STORE_H_
+#endif  // KEELSON_PS_SERVER_UNITS_SHARD_STORE_H_

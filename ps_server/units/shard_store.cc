@@ -3,7 +3,7 @@
 // exclusively, so each of them sees a push in all of its blocks or in none. The exclusive part of a
 // snapshot is short, because a cut copies references, not values, and of each worker a few runs of
 // sequences.
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 
 #include <algorithm>
 
@@ -36,15 +36,15 @@ int64_t LeastBytesOf(const Placement& placement, size_t shard,
   return bytes;
 }
 
-BlockStore::BlockStore(Options options)
+ShardStore::ShardStore(Options options)
     : options_(std::move(options)),
       partitions_(options_.placement.PartitionsOf(options_.shard)),
       local_(options_.placement.partitions().size()) {}
 
-absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options,
+absl::StatusOr<std::unique_ptr<ShardStore>> ShardStore::Create(Options options,
                                                                const ShardProgress& progress,
                                                                FillBlock fill) {
-  std::unique_ptr<BlockStore> store(new BlockStore(std::move(options)));
+  std::unique_ptr<ShardStore> store(new ShardStore(std::move(options)));
   store->shard_step_ = progress.shard_step;
   store->SkipRounds(progress.committed);
   const Placement& placement = store->placement();
@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options,
   return store;
 }
 
-absl::StatusOr<Block*> BlockStore::Find(size_t partition, size_t block) const {
+absl::StatusOr<Block*> ShardStore::Find(size_t partition, size_t block) const {
   if (partition >= local_.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("partition ", partition, ": expected 0..", local_.size() - 1));
@@ -88,30 +88,30 @@ absl::StatusOr<Block*> BlockStore::Find(size_t partition, size_t block) const {
   return blocks[block].get();
 }
 
-absl::Status BlockStore::CheckOpen() const {
+absl::Status ShardStore::CheckOpen() const {
   if (!ended_) return absl::OkStatus();
   return absl::UnavailableError("this server leaves; its successor will take the call");
 }
 
-bool BlockStore::EndsWithLocked(uint64_t changes) const {
+bool ShardStore::EndsWithLocked(uint64_t changes) const {
   if (changes_ != changes) return false;
   MutexLock lock(&round_mu_);
   return ended_ || open_round_.round <= committed_.round;
 }
 
-bool BlockStore::EndsWith(uint64_t changes) const {
+bool ShardStore::EndsWith(uint64_t changes) const {
   ReaderMutexLock lock(&cut_mu_);
   return EndsWithLocked(changes);
 }
 
-bool BlockStore::EndIfSaved(uint64_t changes) {
+bool ShardStore::EndIfSaved(uint64_t changes) {
   WriterMutexLock lock(&cut_mu_);
   const bool ends = EndsWithLocked(changes);
   ended_ = ended_ || ends;
   return ends;
 }
 
-ShardCut BlockStore::Cut() const {
+ShardCut ShardStore::Cut() const {
   WriterMutexLock lock(&cut_mu_);
   ended_ = ended_ || ends_;
   ShardCut cut;
@@ -127,7 +127,7 @@ ShardCut BlockStore::Cut() const {
   return cut;
 }
 
-void BlockStore::SetMembers(std::vector<uint64_t> incarnations) {
+void ShardStore::SetMembers(std::vector<uint64_t> incarnations) {
   std::sort(incarnations.begin(), incarnations.end());
   const auto stays = [&incarnations](uint64_t member) {
     return std::binary_search(incarnations.begin(), incarnations.end(), member);
@@ -144,7 +144,7 @@ void BlockStore::SetMembers(std::vector<uint64_t> incarnations) {
   }
 }
 
-absl::Status BlockStore::EnterRound(const RoundId& round) {
+absl::Status ShardStore::EnterRound(const RoundId& round) {
   MutexLock lock(&round_mu_);
   if (round.round <= committed_.round) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -158,27 +158,27 @@ absl::Status BlockStore::EnterRound(const RoundId& round) {
   return absl::OkStatus();
 }
 
-RoundId BlockStore::open_round() const {
+RoundId ShardStore::open_round() const {
   MutexLock lock(&round_mu_);
   return open_round_;
 }
 
-CommittedRound BlockStore::committed() const {
+CommittedRound ShardStore::committed() const {
   MutexLock lock(&round_mu_);
   return committed_;
 }
 
-void BlockStore::SkipRounds(const CommittedRound& newest) {
+void ShardStore::SkipRounds(const CommittedRound& newest) {
   MutexLock lock(&round_mu_);
   if (newest.round > committed_.round) committed_ = newest;
 }
 
-absl::Status BlockStore::MayCommit(const RoundId& round, uint32_t contributions) const {
+absl::Status ShardStore::MayCommit(const RoundId& round, uint32_t contributions) const {
   ReaderMutexLock lock(&cut_mu_);
   return MayCommitLocked(round, contributions);
 }
 
-absl::Status BlockStore::MayCommitLocked(const RoundId& round, uint32_t contributions) const {
+absl::Status ShardStore::MayCommitLocked(const RoundId& round, uint32_t contributions) const {
   if (contributions == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(round.ToString(), ": contributions: expected > 0, found 0"));
@@ -197,7 +197,7 @@ absl::Status BlockStore::MayCommitLocked(const RoundId& round, uint32_t contribu
   return absl::OkStatus();
 }
 
-absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contributions,
+absl::Status ShardStore::CommitRound(const RoundId& round, uint32_t contributions,
                                      ThreadPool* pool) {
   WriterMutexLock lock(&cut_mu_);
   RETURN_IF_ERROR(MayCommitLocked(round, contributions));
@@ -223,7 +223,7 @@ absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contribution
   return absl::OkStatus();
 }
 
-int64_t BlockStore::slot_bytes() const {
+int64_t ShardStore::slot_bytes() const {
   int64_t bytes = 0;
   for (const size_t p : partitions_) {
     bytes += placement().PartitionElements(p) * static_cast<int64_t>(sizeof(float)) *
@@ -232,7 +232,7 @@ int64_t BlockStore::slot_bytes() const {
   return bytes;
 }
 
-std::string BlockStore::NameOf(size_t p, size_t block) const {
+std::string ShardStore::NameOf(size_t p, size_t block) const {
   return absl::StrCat("variable ", options_.placement.VariableOf(p).name, ", block ", block);
 }
 

@@ -1,4 +1,4 @@
-#include "ps_server/units/block_store.h"
+#include "ps_server/units/shard_store.h"
 
 #include <algorithm>
 #include <thread>
@@ -11,18 +11,18 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::unique_ptr<BlockStore> NewStore(size_t shard, size_t num_shards,
+std::unique_ptr<ShardStore> NewStore(size_t shard, size_t num_shards,
                                      const std::string& optimizer) {
-  auto store = BlockStore::Create(
+  auto store = ShardStore::Create(
       StoreOptions(TestPlacement(num_shards), shard, optimizer), /*progress=*/{},
-      [](const BlockStore::BlockPosition&, BlockState*) { return absl::OkStatus(); });
+      [](const ShardStore::BlockPosition&, BlockState*) { return absl::OkStatus(); });
   EXPECT_TRUE(store.ok()) << store.status();
   return *std::move(store);
 }
 
 // One push of the gradient 1 to every block, with the rate 1.
-void PushOnes(BlockStore* store, uint64_t incarnation, uint64_t sequence) {
-  const BlockStore::PushScope scope(store);
+void PushOnes(ShardStore* store, uint64_t incarnation, uint64_t sequence) {
+  const ShardStore::PushScope scope(store);
   for (const size_t p : store->partitions()) {
     for (int64_t b = 0; b < store->placement().NumBlocks(p); ++b) {
       const std::vector<float> ones(store->BlockElements(p, b), 1.0f);
@@ -45,8 +45,8 @@ void ExpectWhole(const ShardCut& cut) {
   }
 }
 
-TEST(BlockStoreTest, HoldsThePartitionsOfItsShardWithInitialSlots) {
-  const std::unique_ptr<BlockStore> store = NewStore(1, 2, "adagrad { initial_accumulator: 0.5 }");
+TEST(ShardStoreTest, HoldsThePartitionsOfItsShardWithInitialSlots) {
+  const std::unique_ptr<ShardStore> store = NewStore(1, 2, "adagrad { initial_accumulator: 0.5 }");
   const Placement placement = TestPlacement(2);
   EXPECT_EQ(store->partitions(), placement.PartitionsOf(1));
   EXPECT_EQ(store->value_bytes(), placement.ShardBytes(1));
@@ -64,7 +64,7 @@ TEST(BlockStoreTest, HoldsThePartitionsOfItsShardWithInitialSlots) {
   EXPECT_EQ(elements * 4, placement.ShardBytes(1));
 }
 
-TEST(BlockStoreTest, FillSeesEveryElementOnce) {
+TEST(ShardStoreTest, FillSeesEveryElementOnce) {
   const std::vector<VariableSpec> variables = TestPlacement(3).variables();
   std::vector<std::vector<int>> seen;
   for (const VariableSpec& variable : variables) {
@@ -72,8 +72,8 @@ TEST(BlockStoreTest, FillSeesEveryElementOnce) {
   }
   for (size_t s = 0; s < 3; ++s) {
     const auto store =
-        BlockStore::Create(StoreOptions(TestPlacement(3), s, "sgd {}"), {},
-                           [&](const BlockStore::BlockPosition& position, BlockState* state) {
+        ShardStore::Create(StoreOptions(TestPlacement(3), s, "sgd {}"), {},
+                           [&](const ShardStore::BlockPosition& position, BlockState* state) {
                              EXPECT_EQ(state->content->values.size(), position.num_elements);
                              for (int64_t i = 0; i < position.num_elements; ++i) {
                                ++seen[position.variable][position.first_element + i];
@@ -87,15 +87,15 @@ TEST(BlockStoreTest, FillSeesEveryElementOnce) {
   }
 }
 
-TEST(BlockStoreTest, CreateReturnsTheFirstErrorOfFill) {
-  const auto store = BlockStore::Create(
+TEST(ShardStoreTest, CreateReturnsTheFirstErrorOfFill) {
+  const auto store = ShardStore::Create(
       StoreOptions(TestPlacement(1), 0, "sgd {}"), {},
-      [](const BlockStore::BlockPosition&, BlockState*) { return absl::DataLossError("torn"); });
+      [](const ShardStore::BlockPosition&, BlockState*) { return absl::DataLossError("torn"); });
   EXPECT_EQ(store.status(), absl::DataLossError("torn"));
 }
 
-TEST(BlockStoreTest, FindRefusesWhatTheShardDoesNotHold) {
-  const std::unique_ptr<BlockStore> store = NewStore(0, 2, "sgd {}");
+TEST(ShardStoreTest, FindRefusesWhatTheShardDoesNotHold) {
+  const std::unique_ptr<ShardStore> store = NewStore(0, 2, "sgd {}");
   const Placement placement = TestPlacement(2);
   const size_t theirs = placement.PartitionsOf(1).front();
   const size_t ours = placement.PartitionsOf(0).front();
@@ -115,8 +115,8 @@ TEST(BlockStoreTest, FindRefusesWhatTheShardDoesNotHold) {
   EXPECT_TRUE(store->Find(ours, 0).ok());
 }
 
-TEST(BlockStoreTest, CutDoesNotChangeWhileTrainingGoesOn) {
-  const std::unique_ptr<BlockStore> store = NewStore(0, 1, "sgd {}");
+TEST(ShardStoreTest, CutDoesNotChangeWhileTrainingGoesOn) {
+  const std::unique_ptr<ShardStore> store = NewStore(0, 1, "sgd {}");
   PushOnes(store.get(), 1, 1);
   const ShardCut cut = store->Cut();
   PushOnes(store.get(), 1, 2);
@@ -125,12 +125,12 @@ TEST(BlockStoreTest, CutDoesNotChangeWhileTrainingGoesOn) {
   ExpectWhole(store->Cut());
 }
 
-TEST(BlockStoreTest, CutWaitsForThePushThatIsUnderWay) {
-  const std::unique_ptr<BlockStore> store = NewStore(0, 1, "sgd {}");
+TEST(ShardStoreTest, CutWaitsForThePushThatIsUnderWay) {
+  const std::unique_ptr<ShardStore> store = NewStore(0, 1, "sgd {}");
   ShardCut cut;
   std::thread cutter;
   {
-    const BlockStore::PushScope scope(store.get());
+    const ShardStore::PushScope scope(store.get());
     for (const size_t p : store->partitions()) {
       for (int64_t b = 0; b < store->placement().NumBlocks(p); ++b) {
         const std::vector<float> ones(store->BlockElements(p, b), 1.0f);
@@ -145,10 +145,10 @@ TEST(BlockStoreTest, CutWaitsForThePushThatIsUnderWay) {
   ExpectWhole(cut);
 }
 
-TEST(BlockStoreTest, CutsAmongManyPushesAreWhole) {
+TEST(ShardStoreTest, CutsAmongManyPushesAreWhole) {
   constexpr int kPushers = 3;
   constexpr int kPushes = 60;
-  const std::unique_ptr<BlockStore> store = NewStore(0, 1, "sgd {}");
+  const std::unique_ptr<ShardStore> store = NewStore(0, 1, "sgd {}");
   std::atomic<int> pushing{kPushers};
   std::vector<std::thread> threads;
   for (uint64_t t = 1; t <= kPushers; ++t) {
