@@ -14,6 +14,7 @@
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/cluster/task_proto.h"
+#include "core/table/row_id.h"
 
 namespace keelson {
 namespace {
@@ -135,6 +136,7 @@ class Balancer {
 constexpr uint32_t kMaxShards = 1 << 16;
 constexpr int kMaxVariables = 1 << 16;
 constexpr int kMaxPartitions = 1 << 20;
+constexpr int kMaxTables = 4096;
 constexpr int64_t kMaxModelElements = int64_t{1} << 56;
 
 absl::Status CheckNumbers(const v1::Placement& proto) {
@@ -150,6 +152,15 @@ absl::Status CheckNumbers(const v1::Placement& proto) {
   if (proto.partitions_size() > kMaxPartitions) {
     return FieldError("partitions", absl::StrCat("at most ", kMaxPartitions),
                       proto.partitions_size());
+  }
+  if (proto.tables_size() > kMaxTables) {
+    return FieldError("tables", absl::StrCat("at most ", kMaxTables), proto.tables_size());
+  }
+  const uint32_t row_partitions = proto.tables_size() == 0 ? 0 : kRowPartitions;
+  if (proto.row_partitions() != row_partitions) {
+    return FieldError("row_partitions",
+                      absl::StrCat(row_partitions, " with ", proto.tables_size(), " tables"),
+                      proto.row_partitions());
   }
   return absl::OkStatus();
 }
@@ -216,6 +227,26 @@ absl::Status CheckCovered(const std::vector<VariableSpec>& variables,
                     partitions[next].variable);
 }
 
+// Tables are told by their names, as variables are: in files and in the configuration's patterns.
+absl::Status CheckTableNames(const std::vector<VariableSpec>& variables,
+                             const std::vector<TableSpec>& tables) {
+  std::set<absl::string_view> names;
+  for (const VariableSpec& variable : variables) names.insert(variable.name);
+  for (size_t t = 0; t < tables.size(); ++t) {
+    const std::string& name = tables[t].name;
+    if (t > 0 && name <= tables[t - 1].name) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("placement.tables: expected unique names in ascending order, found \"", name,
+                       "\" after \"", tables[t - 1].name, "\""));
+    }
+    if (names.contains(name)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "placement.tables: expected names that no variable has, found \"", name, "\""));
+    }
+  }
+  return absl::OkStatus();
+}
+
 std::string SerializeDeterministically(const v1::Placement& proto) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
@@ -229,14 +260,16 @@ std::string SerializeDeterministically(const v1::Placement& proto) {
 }  // namespace
 
 Placement Placement::Compute(std::vector<VariableSpec> variables, size_t num_shards,
-                             int64_t block_elements) {
-  std::sort(variables.begin(), variables.end(),
-            [](const VariableSpec& a, const VariableSpec& b) { return a.name < b.name; });
+                             int64_t block_elements, std::vector<TableSpec> tables) {
+  const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
+  std::sort(variables.begin(), variables.end(), by_name);
+  std::sort(tables.begin(), tables.end(), by_name);
   Placement placement;
   placement.num_shards_ = num_shards;
   placement.block_elements_ = block_elements;
   placement.partitions_ = Balancer(variables, num_shards).Run();
   placement.variables_ = std::move(variables);
+  placement.tables_ = std::move(tables);
   return placement;
 }
 
@@ -251,6 +284,10 @@ absl::StatusOr<Placement> Placement::FromProto(const v1::Placement& proto) {
     placement.partitions_.push_back(partition);
   }
   RETURN_IF_ERROR(CheckCovered(placement.variables_, placement.partitions_));
+  for (const v1::TableSpec& table : proto.tables()) {
+    ASSIGN_OR_RETURN(placement.tables_.emplace_back(), TableSpecFromProto(table));
+  }
+  RETURN_IF_ERROR(CheckTableNames(placement.variables_, placement.tables_));
   return placement;
 }
 
@@ -268,7 +305,22 @@ v1::Placement Placement::ToProto() const {
     entry->set_row_begin(partition.row_begin);
     entry->set_row_end(partition.row_end);
   }
+  for (const TableSpec& table : tables_) *proto.add_tables() = TableSpecToProto(table);
+  proto.set_row_partitions(row_partitions());
   return proto;
+}
+
+uint32_t Placement::row_partitions() const { return tables_.empty() ? 0 : kRowPartitions; }
+
+RowPartitionRun Placement::RowPartitionsOf(size_t shard) const {
+  const uint64_t partitions = row_partitions();
+  const auto first = static_cast<uint32_t>(partitions * shard / num_shards_);
+  const auto end = static_cast<uint32_t>(partitions * (shard + 1) / num_shards_);
+  return {first, end - first};
+}
+
+size_t Placement::ShardOfRowPartition(uint32_t partition) const {
+  return ((uint64_t{partition} + 1) * num_shards_ - 1) / row_partitions();
 }
 
 const VariableSpec& Placement::VariableOf(size_t p) const {

@@ -1,4 +1,4 @@
-// The assignment of the variables' rows to shards.
+// The assignment of the variables' rows, and of the tables', to shards.
 #ifndef KEELSON_CORE_CLUSTER_PLACEMENT_H_
 #define KEELSON_CORE_CLUSTER_PLACEMENT_H_
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/tensor/table_spec.h"
 #include "core/tensor/variable.h"
 #include "keelson/v1/cluster.pb.h"
 
@@ -24,6 +25,15 @@ struct Partition {
     return a.variable == b.variable && a.shard == b.shard && a.row_begin == b.row_begin &&
            a.row_end == b.row_end;
   }
+};
+
+// Partitions [first, first + count) of the rows of all tables; the partition of a row is
+// RowPartitionOf its id.
+struct RowPartitionRun {
+  uint32_t first = 0;
+  uint32_t count = 0;
+
+  friend bool operator==(const RowPartitionRun&, const RowPartitionRun&) = default;
 };
 
 // Immutable value; threads may read it together. A partition is addressed by its position p in
@@ -44,13 +54,16 @@ class Placement {
   // the mean goes on to the next, at row granularity, at most one partition per shard. So
   // max/mean bytes over shards <= 1.05 when the model has more than 1 MiB per shard and rows (and
   // variables of a single row) are small against that. The result does not depend on the order of
-  // `variables`. `num_shards` >= 1, `block_elements` >= 1, names unique, extents >= 1.
+  // `variables`. `num_shards` >= 1, `block_elements` >= 1, names unique, extents >= 1. The rows of
+  // tables are divided evenly by their ids; variables are placed as without tables.
   static Placement Compute(std::vector<VariableSpec> variables, size_t num_shards,
-                           int64_t block_elements = kDefaultBlockElements);
+                           int64_t block_elements = kDefaultBlockElements,
+                           std::vector<TableSpec> tables = {});
 
-  // INVALID_ARGUMENT, with the field: a number out of range, more than 65536 variables, 2^20
-  // partitions or 2^56 elements, a name missing, too long or given twice, rows that are not covered
-  // exactly once in order, two partitions of a variable on one shard.
+  // INVALID_ARGUMENT, with the field: a number out of range, more than 65536 variables, 4096
+  // tables, 2^20 partitions or 2^56 elements, a name missing, too long or given twice (a table may
+  // not have a variable's), rows that are not covered exactly once in order, two partitions of a
+  // variable on one shard, tables out of order.
   static absl::StatusOr<Placement> FromProto(const v1::Placement& proto);
   v1::Placement ToProto() const;
 
@@ -58,6 +71,10 @@ class Placement {
   const std::vector<VariableSpec>& variables() const { return variables_; }
   // By variable, then row.
   const std::vector<Partition>& partitions() const { return partitions_; }
+  // By name.
+  const std::vector<TableSpec>& tables() const { return tables_; }
+  // What the rows of all tables are divided into: kRowPartitions, or 0 without tables.
+  uint32_t row_partitions() const;
   size_t num_shards() const { return num_shards_; }
   int64_t block_elements() const { return block_elements_; }
 
@@ -75,11 +92,17 @@ class Placement {
   std::vector<ElementRange> RangesOf(size_t shard) const;
   int64_t ShardBytes(size_t shard) const;
 
+  // Those of the tables' rows that the shard holds; none without tables.
+  RowPartitionRun RowPartitionsOf(size_t shard) const;
+  // The shard that holds a row partition, which is less than row_partitions().
+  size_t ShardOfRowPartition(uint32_t partition) const;
+
   // Equal for equal placements, on every machine.
   uint64_t Fingerprint() const;
 
   // The table that the chief prints: a line per partition (variable, shape, rows, shard, bytes, and
-  // how it is updated: "optimizer" or "average 0.99"), then the bytes of each shard and max/mean.
+  // how it is updated: "optimizer" or "average 0.99"), then the bytes of each shard and max/mean,
+  // and with tables a line with them.
   std::string ToTable() const;
 
  private:
@@ -87,6 +110,7 @@ class Placement {
   int64_t block_elements_ = kDefaultBlockElements;
   std::vector<VariableSpec> variables_;
   std::vector<Partition> partitions_;
+  std::vector<TableSpec> tables_;
 };
 
 }  // namespace keelson

@@ -54,6 +54,20 @@ std::string BalanceLine(const Placement& placement) {
                          mean == 0 ? 1.0 : max / mean);
 }
 
+// Empty without tables.
+std::string TablesLine(const Placement& placement) {
+  if (placement.tables().empty()) return "";
+  std::vector<uint32_t> partitions;
+  for (size_t shard = 0; shard < placement.num_shards(); ++shard) {
+    partitions.push_back(placement.RowPartitionsOf(shard).count);
+  }
+  const auto name = [](std::string* out, const TableSpec& table) {
+    absl::StrAppend(out, table.name, " (dim ", table.dim, ")");
+  };
+  return absl::StrCat("tables: ", absl::StrJoin(placement.tables(), ", ", name),
+                      "; row partitions per shard: ", absl::StrJoin(partitions, " "), "\n");
+}
+
 }  // namespace
 
 std::string Placement::ToTable() const {
@@ -61,7 +75,7 @@ std::string Placement::ToTable() const {
   for (size_t p = 0; p < partitions_.size(); ++p) {
     rows.push_back(PartitionRow(*this, p));
   }
-  return absl::StrCat(FormatRows(rows), BalanceLine(*this));
+  return absl::StrCat(FormatRows(rows), BalanceLine(*this), TablesLine(*this));
 }
 
 }  // namespace keelson

@@ -226,6 +226,58 @@ TEST(PlacementTest, Table) {
             "bytes per shard: 80016 80024; max/mean 1.000\n");
 }
 
+TEST(PlacementTest, WithoutTablesItIsWhatItWasBeforeThereWereAny) {
+  const Placement placement = Placement::Compute({Variable("w", {8})}, 1);
+  EXPECT_EQ(placement.row_partitions(), 0u);
+  EXPECT_EQ(placement.RowPartitionsOf(0), (RowPartitionRun{0, 0}));
+  EXPECT_EQ(placement.ToProto().SerializeAsString(),
+            std::string(
+                "\x08\x01\x12\x14\x0a\x01w\x12\x01\x08\x1a\x0c\x12\x0a\x0d\0\0\x80\xbf\x15\0\0\x80?"
+                "\x1a\x02 \x08 \x80\x80\x10",
+                32));
+}
+
+TEST(PlacementTest, TablesAreDividedEvenlyAndLeaveTheVariablesWhereTheyAre) {
+  const std::vector<TableSpec> tables = {{"users", 16, {Initializer::Kind::kNormal, 0, 1}},
+                                         {"items", 1, {}}};
+  for (const size_t shards : {1, 2, 3, 7, 256, 300}) {
+    const Placement placement = Placement::Compute(Mlp(), shards, 1000, tables);
+    EXPECT_EQ(placement.partitions(), Placement::Compute(Mlp(), shards, 1000).partitions());
+    EXPECT_EQ(placement.tables().at(0).name, "items");
+    EXPECT_EQ(placement.row_partitions(), 256u);
+    ExpectWellFormed(placement);
+    uint32_t next = 0;
+    for (size_t s = 0; s < shards; ++s) {
+      const RowPartitionRun run = placement.RowPartitionsOf(s);
+      EXPECT_EQ(run.first, next);
+      EXPECT_LE(run.count, 256 / shards + 1);
+      EXPECT_GE(run.count, 256 / shards);
+      for (; next < run.first + run.count; ++next) {
+        EXPECT_EQ(placement.ShardOfRowPartition(next), s) << next << " of " << shards;
+      }
+    }
+    EXPECT_EQ(next, 256u);
+  }
+}
+
+TEST(PlacementTest, FingerprintFollowsTheTables) {
+  const std::vector<TableSpec> tables = {{"users", 16, {}}};
+  const auto fingerprint = [](std::vector<TableSpec> tables) {
+    return Placement::Compute(Mlp(), 2, 1000, std::move(tables)).Fingerprint();
+  };
+  EXPECT_NE(fingerprint(tables), fingerprint({}));
+  EXPECT_NE(fingerprint(tables), fingerprint({{"items", 16, {}}}));
+  EXPECT_NE(fingerprint(tables), fingerprint({{"users", 8, {}}}));
+  EXPECT_NE(fingerprint(tables), fingerprint({{"users", 16, {Initializer::Kind::kUniform, 0, 1}}}));
+  EXPECT_EQ(fingerprint({{"a", 1, {}}, {"b", 2, {}}}), fingerprint({{"b", 2, {}}, {"a", 1, {}}}));
+}
+
+TEST(PlacementTest, TableHasALineForTables) {
+  EXPECT_THAT(
+      Placement::Compute({}, 3, 1, {{"users", 16, {}}, {"items", 8, {}}}).ToTable(),
+      HasSubstr("\ntables: items (dim 8), users (dim 16); row partitions per shard: 85 85 86\n"));
+}
+
 class PlacementProtoTest : public testing::Test {
  protected:
   std::string Error() const {
@@ -250,6 +302,27 @@ TEST_F(PlacementProtoTest, RefusesBadVariables) {
   EXPECT_EQ(Error(), "placement.variables: expected unique names, found \"dense_1/bias\" twice");
   proto_.mutable_variables(1)->clear_name();
   EXPECT_THAT(Error(), HasSubstr("variable.name"));
+}
+
+TEST_F(PlacementProtoTest, RefusesBadTables) {
+  proto_ = Placement::Compute(Mlp(), 2, 1000, {{"items", 8, {}}, {"users", 16, {}}}).ToProto();
+  proto_.set_row_partitions(128);
+  EXPECT_EQ(Error(), "placement.row_partitions: expected 256 with 2 tables, found 128");
+  proto_.set_row_partitions(256);
+  proto_.mutable_tables(0)->set_dim(1025);
+  EXPECT_EQ(Error(), "table \"items\": dim: expected 1..1024, found 1025");
+  proto_.mutable_tables(0)->set_dim(1024);
+  proto_.mutable_tables(0)->set_name("dense_1/bias");
+  EXPECT_EQ(Error(),
+            "placement.tables: expected names that no variable has, found \"dense_1/bias\"");
+  proto_.mutable_tables(0)->set_name("users");
+  EXPECT_EQ(Error(),
+            "placement.tables: expected unique names in ascending order, found \"users\" after "
+            "\"users\"");
+  while (proto_.tables_size() <= 4096) proto_.add_tables();
+  EXPECT_EQ(Error(), "placement.tables: expected at most 4096, found 4097");
+  proto_.clear_tables();
+  EXPECT_EQ(Error(), "placement.row_partitions: expected 0 with 0 tables, found 256");
 }
 
 TEST_F(PlacementProtoTest, RefusesReferencesOutOfRange) {

@@ -9,7 +9,7 @@ namespace keelson {
 namespace {
 
 constexpr int64_t kMaxElements = int64_t{1} << 60;
-constexpr size_t kMaxVariableNameBytes = 1024;
+constexpr size_t kMaxNameBytes = 1024;
 
 absl::Status UnknownRole(int role) {
   return absl::InvalidArgumentError(
@@ -21,13 +21,14 @@ absl::Status IndexTooLarge(uint32_t index) {
       absl::StrCat("task.index: expected < 2147483648, found ", index));
 }
 
-absl::Status LongName(size_t bytes) {
-  return absl::InvalidArgumentError(absl::StrCat("variable.name: expected at most ",
-                                                 kMaxVariableNameBytes, " bytes, found ", bytes));
-}
-
-absl::Status NoName() {
-  return absl::InvalidArgumentError("variable.name: expected a name, found none");
+// `what`: "variable" or "table".
+absl::Status CheckName(absl::string_view what, absl::string_view name) {
+  if (name.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ".name: expected a name, found none"));
+  }
+  if (name.size() <= kMaxNameBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, ".name: expected at most ", kMaxNameBytes, " bytes, found ", name.size()));
 }
 
 absl::Status BadExtent(absl::string_view name, int64_t extent) {
@@ -135,8 +136,7 @@ v1::VariableSpec VariableSpecToProto(const VariableSpec& spec) {
 }
 
 absl::StatusOr<VariableSpec> VariableSpecFromProto(const v1::VariableSpec& proto) {
-  if (proto.name().empty()) return NoName();
-  if (proto.name().size() > kMaxVariableNameBytes) return LongName(proto.name().size());
+  RETURN_IF_ERROR(CheckName("variable", proto.name()));
   int64_t elements = 1;
   for (int64_t extent : proto.shape()) {
     if (extent < 1 || extent > kMaxElements / elements) return BadExtent(proto.name(), extent);
@@ -151,6 +151,24 @@ absl::StatusOr<VariableSpec> VariableSpecFromProto(const v1::VariableSpec& proto
   }
   spec.average_decay = proto.average_decay();
   return spec;
+}
+
+v1::TableSpec TableSpecToProto(const TableSpec& spec) {
+  v1::TableSpec proto;
+  proto.set_name(spec.name);
+  proto.set_dim(spec.dim);
+  *proto.mutable_initializer() = InitializerToProto(spec.initializer);
+  return proto;
+}
+
+absl::StatusOr<TableSpec> TableSpecFromProto(const v1::TableSpec& proto) {
+  RETURN_IF_ERROR(CheckName("table", proto.name()));
+  if (proto.dim() < 1 || proto.dim() > TableSpec::kMostDim) {
+    return absl::InvalidArgumentError(absl::StrCat("table \"", proto.name(),
+                                                   "\": dim: expected 1..", TableSpec::kMostDim,
+                                                   ", found ", proto.dim()));
+  }
+  return TableSpec{proto.name(), proto.dim(), InitializerFromProto(proto.initializer())};
 }
 
 }  // namespace keelson

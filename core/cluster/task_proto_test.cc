@@ -105,5 +105,24 @@ TEST(VariableSpecProtoTest, RefusesALongName) {
             absl::InvalidArgumentError("variable.name: expected at most 1024 bytes, found 1025"));
 }
 
+TEST(TableSpecProtoTest, RoundTrip) {
+  const TableSpec spec{"users", 1024, {Initializer::Kind::kTruncatedNormal, 0, 0.25f}};
+  const auto back = TableSpecFromProto(TableSpecToProto(spec));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->name, "users");
+  EXPECT_EQ(back->dim, 1024);
+  EXPECT_EQ(back->initializer.kind, Initializer::Kind::kTruncatedNormal);
+  EXPECT_EQ(back->initializer.b, 0.25f);
+}
+
+TEST(TableSpecProtoTest, RefusesNoNameAndNoElements) {
+  v1::TableSpec proto;
+  EXPECT_EQ(TableSpecFromProto(proto).status(),
+            absl::InvalidArgumentError("table.name: expected a name, found none"));
+  proto.set_name("users");
+  EXPECT_EQ(TableSpecFromProto(proto).status(),
+            absl::InvalidArgumentError("table \"users\": dim: expected 1..1024, found 0"));
+}
+
 }  // namespace
 }  // namespace keelson

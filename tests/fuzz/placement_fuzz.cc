@@ -16,6 +16,9 @@ std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   for (const size_t shards : {1, 3}) {
     const Placement placement = Placement::Compute(variables, shards);
+    const Placement with_table =
+        Placement::Compute(variables, shards, 1 << 18, {{"users", 16, {}}});
+    AddSeeds('p', {with_table.ToProto().SerializeAsString()}, &seeds);
     AddSeeds('p', {placement.ToProto().SerializeAsString()}, &seeds);
   }
   return seeds;
@@ -40,6 +43,12 @@ void TestInput(uint8_t kind, absl::string_view input) {
     elements -= placement->PartitionElements(p);
   }
   Check(elements == 0, "partitions cover the variables");
+  for (uint32_t p = 0; p < placement->row_partitions(); ++p) {
+    const size_t shard = placement->ShardOfRowPartition(p);
+    Check(shard < placement->num_shards(), "row partitions lie on shards that exist");
+    const RowPartitionRun run = placement->RowPartitionsOf(shard);
+    Check(p >= run.first && p < run.first + run.count, "which are those that hold them");
+  }
   const absl::StatusOr<Placement> again = Placement::FromProto(placement->ToProto());
   Check(again.ok() && again->Fingerprint() == placement->Fingerprint(),
         "a placement that is written again is the same");
