@@ -8,6 +8,7 @@ namespace keelson {
 namespace {
 
 // Field numbers of parameter_service.proto and cluster.proto.
+constexpr int kRows = 14;
 constexpr int kPayload = 15;
 
 namespace request_field {
@@ -36,11 +37,12 @@ constexpr int kCredits = 6;
 }  // namespace response_field
 
 // Upper bounds of encoded sizes: all single fields with the payload's tag and size; a range or a
-// block; a known version.
+// block; a known version; a row section.
 constexpr size_t kFixedBytes = 160;
 constexpr size_t kRangeBytes = 2 + 5 * 6;
 constexpr size_t kBlockBytes = 2 + 2 * 6 + 11;
 constexpr size_t kVersionBytes = 10;
+constexpr size_t kRowSectionBytes = 2 + 9 * 6;
 
 void WriteHeader(const BulkRequest& request, MessageWriter* writer) {
   const bool has_task = request.role != 0 || request.task_index != 0;
@@ -77,6 +79,22 @@ void WriteBlock(const BlockHeader& block, MessageWriter* writer) {
   writer->Varint(2, block.block);
   writer->Varint(3, block.version);
   writer->EndMessage(begin);
+}
+
+void WriteRows(const std::vector<RowSection>& rows, MessageWriter* writer) {
+  for (const RowSection& section : rows) {
+    uint8_t* const begin = writer->BeginMessage(kRows);
+    writer->Varint(1, section.table);
+    writer->Varint(2, section.first_partition);
+    writer->Varint(3, section.num_partitions);
+    writer->Varint(4, section.num_ids);
+    writer->Varint(5, static_cast<uint64_t>(section.id_coding));
+    writer->Varint(6, section.id_bytes);
+    writer->Varint(7, static_cast<uint64_t>(section.format));
+    writer->Varint(8, static_cast<uint64_t>(section.purpose));
+    writer->Varint(9, section.num_rows);
+    writer->EndMessage(begin);
+  }
 }
 
 void ReadTask(MessageReader reader, BulkRequest* request) {
@@ -157,6 +175,42 @@ void ReadBlock(MessageReader reader, BlockHeader* block) {
   }
 }
 
+void ReadRowSection(MessageReader reader, RowSection* section) {
+  while (reader.Next()) {
+    switch (reader.field()) {
+      case 1:
+        reader.ReadUint32("rows.table", &section->table);
+        break;
+      case 2:
+        reader.ReadUint32("rows.first_partition", &section->first_partition);
+        break;
+      case 3:
+        reader.ReadUint32("rows.num_partitions", &section->num_partitions);
+        break;
+      case 4:
+        reader.ReadUint32("rows.num_ids", &section->num_ids);
+        break;
+      case 5:
+        reader.ReadKnown("rows.id_coding", kNumIdCodings, &section->id_coding);
+        break;
+      case 6:
+        reader.ReadUint32("rows.id_bytes", &section->id_bytes);
+        break;
+      case 7:
+        reader.ReadFormat("rows.format", &section->format);
+        break;
+      case 8:
+        reader.ReadKnown("rows.purpose", kNumRowPurposes, &section->purpose);
+        break;
+      case 9:
+        reader.ReadUint32("rows.num_rows", &section->num_rows);
+        break;
+      default:
+        reader.Skip();
+    }
+  }
+}
+
 void ReadField(MessageReader* reader, size_t most_entries, BulkRequest* request) {
   switch (reader->field()) {
     case request_field::kHeader:
@@ -185,6 +239,8 @@ void ReadField(MessageReader* reader, size_t most_entries, BulkRequest* request)
       return reader->ReadUint32("steps_under_way", &request->steps_under_way);
     case request_field::kUnseenPushes:
       return reader->ReadUint32("unseen_pushes", &request->unseen_pushes);
+    case kRows:
+      return ReadRowSection(reader->Message("rows"), &request->rows.emplace_back());
     default:
       return reader->Skip();
   }
@@ -204,19 +260,30 @@ void ReadField(MessageReader* reader, size_t, BulkResponse* response) {
       return reader->ReadUint32("duplicate_blocks", &response->duplicate_blocks);
     case response_field::kCredits:
       return reader->ReadUint32("credits", &response->credits);
+    case kRows:
+      return ReadRowSection(reader->Message("rows"), &response->rows.emplace_back());
     default:
       return reader->Skip();
   }
 }
 
-// The repeated field that has more entries; null: none.
-const char* FieldWithMore(const BulkRequest& request, size_t most_entries) {
-  if (request.ranges.size() > most_entries) return "ranges";
-  return request.known_versions.size() > most_entries ? "known_versions" : nullptr;
+// A repeated field with more entries than it may have; an empty name: none.
+struct TooMany {
+  absl::string_view field;
+  size_t most = 0;
+};
+
+TooMany FindTooMany(const BulkRequest& request, size_t most_entries) {
+  if (request.ranges.size() > most_entries) return {"ranges", most_entries};
+  if (request.known_versions.size() > most_entries) return {"known_versions", most_entries};
+  if (request.rows.size() > kMostRowSections) return {"rows", kMostRowSections};
+  return {};
 }
 
-const char* FieldWithMore(const BulkResponse& response, size_t most_entries) {
-  return response.blocks.size() > most_entries ? "blocks" : nullptr;
+TooMany FindTooMany(const BulkResponse& response, size_t most_entries) {
+  if (response.blocks.size() > most_entries) return {"blocks", most_entries};
+  if (response.rows.size() > kMostRowSections) return {"rows", kMostRowSections};
+  return {};
 }
 
 template <typename Message>
@@ -233,9 +300,10 @@ absl::StatusOr<size_t> Decode(const char* name, size_t most_entries, ByteCursor*
       payload_bytes = reader.TakeRest("payload");
     } else {
       ReadField(&reader, most_entries, message);
-      if (const char* field = FieldWithMore(*message, most_entries)) {
-        return absl::InvalidArgumentError(absl::StrCat("malformed ", name, ": field ", field,
-                                                       ": expected at most ", most_entries,
+      const TooMany many = FindTooMany(*message, most_entries);
+      if (!many.field.empty()) {
+        return absl::InvalidArgumentError(absl::StrCat("malformed ", name, ": field ", many.field,
+                                                       ": expected at most ", many.most,
                                                        " entries, found more"));
       }
     }
@@ -249,15 +317,21 @@ absl::StatusOr<size_t> Decode(const char* name, size_t most_entries, ByteCursor*
 void Reset(BulkRequest* message) {
   std::vector<BlockRange> ranges = std::move(message->ranges);
   std::vector<uint64_t> known_versions = std::move(message->known_versions);
+  std::vector<RowSection> rows = std::move(message->rows);
   ranges.clear();
   known_versions.clear();
-  *message = {.ranges = std::move(ranges), .known_versions = std::move(known_versions)};
+  rows.clear();
+  *message = {.ranges = std::move(ranges),
+              .known_versions = std::move(known_versions),
+              .rows = std::move(rows)};
 }
 
 void Reset(BulkResponse* message) {
   std::vector<BlockHeader> blocks = std::move(message->blocks);
+  std::vector<RowSection> rows = std::move(message->rows);
   blocks.clear();
-  *message = {.blocks = std::move(blocks)};
+  rows.clear();
+  *message = {.blocks = std::move(blocks), .rows = std::move(rows)};
 }
 
 // Writes into a string of `max_bytes` at first.
@@ -287,7 +361,8 @@ absl::string_view BulkMethodName(BulkMethod method) {
 
 std::string EncodeBulkRequest(const BulkRequest& request, size_t payload_bytes) {
   const size_t max_bytes = kFixedBytes + request.ranges.size() * kRangeBytes +
-                           request.known_versions.size() * kVersionBytes;
+                           request.known_versions.size() * kVersionBytes +
+                           request.rows.size() * kRowSectionBytes;
   return Encoded(max_bytes, payload_bytes, [&request](MessageWriter* writer) {
     WriteHeader(request, writer);
     writer->Fixed64(request_field::kPlacementFingerprint, request.placement_fingerprint);
@@ -303,11 +378,13 @@ std::string EncodeBulkRequest(const BulkRequest& request, size_t payload_bytes) 
     writer->Float(request_field::kWeight, request.weight);
     writer->Varint(request_field::kStepsUnderWay, request.steps_under_way);
     writer->Varint(request_field::kUnseenPushes, request.unseen_pushes);
+    WriteRows(request.rows, writer);
   });
 }
 
 std::string EncodeBulkResponse(const BulkResponse& response, size_t payload_bytes) {
-  const size_t max_bytes = kFixedBytes + response.blocks.size() * kBlockBytes;
+  const size_t max_bytes =
+      kFixedBytes + response.blocks.size() * kBlockBytes + response.rows.size() * kRowSectionBytes;
   return Encoded(max_bytes, payload_bytes, [&response](MessageWriter* writer) {
     writer->Varint(response_field::kShardStep, static_cast<uint64_t>(response.shard_step));
     writer->Fixed64(response_field::kStoreId, response.store_id);
@@ -315,6 +392,7 @@ std::string EncodeBulkResponse(const BulkResponse& response, size_t payload_byte
     writer->Varint(response_field::kStaleness, static_cast<uint64_t>(response.staleness));
     writer->Varint(response_field::kDuplicateBlocks, response.duplicate_blocks);
     writer->Varint(response_field::kCredits, response.credits);
+    WriteRows(response.rows, writer);
   });
 }
 

@@ -17,7 +17,8 @@
 namespace keelson {
 
 // The largest payload that senders use, in wire bytes: four default blocks of float32 and some
-// small ones. A block is never divided, so a message holds at least one.
+// small ones. A block is never divided, so a message holds at least one; nor is what a message has
+// of a partition of the tables' rows.
 inline constexpr size_t kBulkPayloadBytes = (4 << 20) + (64 << 10);
 
 enum class BulkMethod : uint8_t { kPull = 0, kPush = 1, kPushPull = 2 };
@@ -48,6 +49,32 @@ struct BlockHeader {
   friend bool operator==(const BlockHeader&, const BlockHeader&) = default;
 };
 
+// v1::RowSection::Purpose.
+enum class RowPurpose : uint8_t { kRead = 0, kApply = 1 };
+inline constexpr int kNumRowPurposes = 2;
+
+// v1::RowSection::IdCoding.
+enum class IdCoding : uint8_t { kRaw64 = 0, kRaw32 = 1, kDelta = 2 };
+inline constexpr int kNumIdCodings = 3;
+
+// v1::RowSection, which says what its bytes in the payload are.
+struct RowSection {
+  uint32_t table = 0;
+  uint32_t first_partition = 0;
+  uint32_t num_partitions = 0;
+  uint32_t num_ids = 0;
+  IdCoding id_coding = IdCoding::kRaw64;  // requests
+  uint32_t id_bytes = 0;                  // requests
+  WireFormat format = WireFormat::kFloat32;
+  RowPurpose purpose = RowPurpose::kRead;
+  uint32_t num_rows = 0;  // responses
+
+  friend bool operator==(const RowSection&, const RowSection&) = default;
+};
+
+// The most sections of a message: two for each of 4096 tables.
+inline constexpr size_t kMostRowSections = 8192;
+
 // v1::PullRequest and v1::PushRequest, which number their fields alike; what a message does not
 // have keeps its default.
 struct BulkRequest {
@@ -68,6 +95,7 @@ struct BulkRequest {
   float weight = 0;
   uint32_t steps_under_way = 0;
   uint32_t unseen_pushes = 0;
+  std::vector<RowSection> rows;
 
   friend bool operator==(const BulkRequest&, const BulkRequest&) = default;
 };
@@ -80,6 +108,7 @@ struct BulkResponse {
   int64_t staleness = 0;            // Push, PushPull
   uint32_t duplicate_blocks = 0;
   uint32_t credits = 0;
+  std::vector<RowSection> rows;  // Pull, PushPull
 
   friend bool operator==(const BulkResponse&, const BulkResponse&) = default;
 };
@@ -95,9 +124,10 @@ inline constexpr size_t kMostEntries = 1 << 18;
 
 // Reads a message and leaves the cursor at its payload; returns the payload's size. Unknown fields
 // are skipped. INVALID_ARGUMENT, with the field: truncated, a wire type that the field cannot have,
-// a number out of its range, a format that does not exist, a payload that is longer than what is
-// left, anything after the payload (legal in protobuf, but no writer does it), or more than
-// `most_entries` ranges, known versions or blocks.
+// a number out of its range, a format, coding or purpose that does not exist, a payload that is
+// longer than what is left, anything after the payload (legal in protobuf, but no writer does it),
+// more than `most_entries` ranges, known versions or blocks, or more than kMostRowSections rows.
+// What rows say of the payload is not checked here.
 absl::StatusOr<size_t> DecodeBulkRequest(ByteCursor* cursor, BulkRequest* request,
                                          size_t most_entries = kMostEntries);
 absl::StatusOr<size_t> DecodeBulkResponse(ByteCursor* cursor, BulkResponse* response,

@@ -40,6 +40,22 @@ class RandomNumbers {
   std::mt19937_64 engine_;
 };
 
+std::vector<RowSection> RandomRows(RandomNumbers* random) {
+  std::vector<RowSection> rows(random->Below(4));
+  for (RowSection& section : rows) {
+    section.table = random->Next32();
+    section.first_partition = random->Next32();
+    section.num_partitions = random->Next32();
+    section.num_ids = random->Next32();
+    section.id_coding = static_cast<IdCoding>(random->Below(kNumIdCodings));
+    section.id_bytes = random->Next32();
+    section.format = random->Format();
+    section.purpose = static_cast<RowPurpose>(random->Below(kNumRowPurposes));
+    section.num_rows = random->Next32();
+  }
+  return rows;
+}
+
 BulkRequest RandomRequest(RandomNumbers* random) {
   BulkRequest request;
   request.role = random->Below(5);
@@ -53,6 +69,7 @@ BulkRequest RandomRequest(RandomNumbers* random) {
     range = {random->Next32(), random->Next32(), random->Next32(), random->Format(),
              random->Format()};
   }
+  request.rows = RandomRows(random);
   return request;
 }
 
@@ -88,7 +105,24 @@ BulkResponse RandomResponse(RandomNumbers* random) {
   response.staleness = random->NextSigned();
   response.duplicate_blocks = random->Next32();
   response.credits = random->Next32();
+  response.rows = RandomRows(random);
   return response;
+}
+
+template <typename Proto>
+void FillRows(const std::vector<RowSection>& rows, Proto* proto) {
+  for (const RowSection& section : rows) {
+    v1::RowSection* to = proto->add_rows();
+    to->set_table(section.table);
+    to->set_first_partition(section.first_partition);
+    to->set_num_partitions(section.num_partitions);
+    to->set_num_ids(section.num_ids);
+    to->set_id_coding(static_cast<v1::RowSection::IdCoding>(section.id_coding));
+    to->set_id_bytes(section.id_bytes);
+    to->set_format(static_cast<v1::WireFormat>(section.format));
+    to->set_purpose(static_cast<v1::RowSection::Purpose>(section.purpose));
+    to->set_num_rows(section.num_rows);
+  }
 }
 
 template <typename Proto>
@@ -112,6 +146,7 @@ void FillRequest(const BulkRequest& request, Proto* proto) {
     to->set_format(static_cast<v1::WireFormat>(range.format));
     to->set_pull_format(static_cast<v1::WireFormat>(range.pull_format));
   }
+  FillRows(request.rows, proto);
 }
 
 v1::PullRequest PullProto(const BulkRequest& request) {
@@ -144,6 +179,7 @@ void FillBlocks(const BulkResponse& response, Proto* proto) {
     to->set_block(block.block);
     to->set_version(block.version);
   }
+  FillRows(response.rows, proto);
 }
 
 template <typename Proto>
@@ -297,6 +333,7 @@ TEST(BulkMessagesTest, WritesProtobufsBytesOfResponses) {
 
     BulkResponse push = both;
     push.blocks.clear();
+    push.rows.clear();
     auto push_proto = ResponseProto<v1::PushResponse>(push);
     FillPushed(push, &push_proto);
     EXPECT_EQ(EncodeBulkResponse(push, 0), push_proto.SerializeAsString());
@@ -352,8 +389,10 @@ TEST(BulkMessagesTest, DecodingForgetsWhatTheMessageHeldBefore) {
   BulkRequest request = RandomPush(&random);
   request.ranges.resize(2);
   request.known_versions = {1, 2};
+  request.rows.resize(2);
   BulkResponse response = RandomResponse(&random);
   response.blocks.resize(3);
+  response.rows.resize(3);
   const ByteRope nothing;
   ByteCursor cursor(nothing);
   ASSERT_TRUE(DecodeBulkRequest(&cursor, &request).ok());
@@ -477,6 +516,30 @@ TEST(BulkMessagesTest, NumbersOutOfRange) {
   ExpectMalformed(ResponseError(Bytes("1A 06 10") + two_to_32), "field blocks.block: out of");
   ExpectMalformed(ResponseError(Bytes("28") + two_to_32), "field duplicate_blocks: out of range");
   ExpectMalformed(ResponseError(Bytes("30") + two_to_32), "field credits: out of range");
+}
+
+TEST(BulkMessagesTest, RowsOutOfRange) {
+  const std::string two_to_32 = Bytes("80 80 80 80 10");
+  ExpectMalformed(RequestError(Bytes("72 06 08") + two_to_32), "field rows.table: out of range");
+  ExpectMalformed(RequestError(Bytes("72 06 20") + two_to_32), "field rows.num_ids: out of range");
+  ExpectMalformed(RequestError(Bytes("72 06 30") + two_to_32), "field rows.id_bytes: out of range");
+  ExpectMalformed(ResponseError(Bytes("72 06 48") + two_to_32), "field rows.num_rows: out of");
+  ExpectMalformed(RequestError(Bytes("72 02 28 03")), "field rows.id_coding: no such value");
+  ExpectMalformed(RequestError(Bytes("72 02 40 02")), "field rows.purpose: no such value");
+  ExpectMalformed(RequestError(Bytes("72 02 38 05")), "field rows.format: no such wire format");
+  ExpectMalformed(ResponseError(Bytes("72 01 08")), "field rows.table: the message ends within");
+}
+
+TEST(BulkMessagesTest, RowsAreBounded) {
+  std::string bytes;
+  for (size_t i = 0; i < kMostRowSections; ++i) bytes += Bytes("72 00");
+  const ByteRope most = Cut(bytes, {});
+  EXPECT_EQ(DecodeFrom<BulkRequest>(most)->message.rows.size(), kMostRowSections);
+  EXPECT_EQ(DecodeFrom<BulkResponse>(most)->message.rows.size(), kMostRowSections);
+  bytes += Bytes("72 00");
+  const absl::string_view text = "field rows: expected at most 8192 entries, found more";
+  ExpectMalformed(DecodeFrom<BulkRequest>(Cut(bytes, {})).status(), text);
+  ExpectMalformed(ResponseError(bytes), text);
 }
 
 TEST(BulkMessagesTest, VarintsBeyond64Bits) {

@@ -51,6 +51,14 @@ class MessageReader {
   // An enum without negative values.
   void ReadEnum(const char* name, int* value);
   void ReadFormat(const char* name, WireFormat* value);
+  // An enum whose values are those below `values`.
+  template <typename Enum>
+  void ReadKnown(const char* name, int values, Enum* value) {
+    int number = static_cast<int>(*value);
+    ReadEnum(name, &number);
+    if (number >= values) return Fail(name, "no such value");
+    *value = static_cast<Enum>(number);
+  }
   // Packed or not. Reads no more when there are more than `most`.
   void AppendUint64s(const char* name, size_t most, std::vector<uint64_t>* values);
   // A message within this one, to be read to its end before this reader goes on.

@@ -28,10 +28,20 @@ void CheckRange(const BlockRange& range) {
   }
 }
 
+void CheckRows(const std::vector<RowSection>& rows) {
+  Check(rows.size() <= kMostRowSections, "rows are bounded");
+  for (const RowSection& section : rows) {
+    Check(static_cast<int>(section.format) < kNumWireFormats, "formats exist");
+    Check(static_cast<int>(section.id_coding) < kNumIdCodings, "codings exist");
+    Check(static_cast<int>(section.purpose) < kNumRowPurposes, "purposes exist");
+  }
+}
+
 void CheckContents(const BulkRequest& message) {
   for (const BlockRange& range : message.ranges) CheckRange(range);
+  CheckRows(message.rows);
 }
-void CheckContents(const BulkResponse&) {}
+void CheckContents(const BulkResponse& message) { CheckRows(message.rows); }
 
 template <typename Message>
 void CheckRoundTrip(const Message& message, size_t payload_bytes) {
@@ -91,12 +101,23 @@ std::vector<std::string> Seeds() {
   staged.attempt = 300;
   staged.round = 12345;
   staged.weight = 100;
+  const RowSection apply = {.table = 1,
+                            .first_partition = 128,
+                            .num_partitions = 128,
+                            .num_ids = 300,
+                            .id_coding = IdCoding::kDelta,
+                            .id_bytes = 400,
+                            .format = WireFormat::kInt8,
+                            .purpose = RowPurpose::kApply,
+                            .num_rows = 3};
+  push.rows = {apply, {}};
   const BulkResponse response = {.shard_step = 1000,
                                  .store_id = 99,
                                  .blocks = {{1, 2, 3}, {}},
                                  .staleness = 200,
                                  .duplicate_blocks = 1,
-                                 .credits = 4};
+                                 .credits = 4,
+                                 .rows = {apply, {}}};
   return {Seed(kRequest, EncodeBulkRequest(pull, 0)),
           Seed(kRequest, EncodeBulkRequest(push, 8) + "gradient"),
           Seed(kRequest, EncodeBulkRequest(staged, 8) + "gradient"),
