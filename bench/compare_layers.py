@@ -15,7 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GOAL = 1.3
@@ -25,61 +25,44 @@ Layer = Dict[str, Any]
 Call = Callable[[], Any]
 
 
-def functions_of(torch: Any) -> Dict[str, Callable[[Layer, List[Any]], Any]]:
-    """What computes the output of a layer from its inputs, by the layer's name."""
-    nn = torch.nn
-    functional = nn.functional
+# Of layers whose names are no kinds.
+KINDS = {"cross_low_rank": "cross"}
+# What each is called with: shapes of variables as torch_layers has them, and fields of the configuration.
+VARIABLES: Dict[str, Dict[str, Sequence[int]]] = {
+    "dense": {"kernel": (512, 512), "bias": (512,)},
+    "conv2d": {"kernel": (64, 32, 5, 5), "bias": (64,)},
+    "batch_norm": {"gamma": (32,), "beta": (32,)},
+    "layer_norm": {"gamma": (512,), "beta": (512,)},
+    "cross": {"kernel": (512, 512), "bias": (512,)},
+    "cross_low_rank": {"down_kernel": (64, 512), "kernel": (512, 64), "bias": (512,)},
+    "embedding": {"embeddings": (100000, 32)},
+    "embedding_bag": {"embeddings": (100000, 32)},
+}
+FIELDS: Dict[str, Dict[str, Any]] = {
+    "conv2d": {"padding": "SAME"},
+    "max_pool": {"size": 2},
+    "avg_pool": {"size": 2},
+    "dropout": {"rate": 0.5},
+    "scale": {"factor": 0.5},
+    "slice": {"begin": 1024, "size": 1024},
+    # Of [channels, height, width], which inputs_of makes: as much to move as the other way.
+    "transpose": {"axes": (1, 2, 0)},
+    "embedding_bag": {"combiner": "SUM"},
+}
 
-    def pairwise_interactions(xs: List[Any]) -> Any:
-        stacked = torch.stack(xs, 1)
-        return 0.5 * (stacked.sum(1).square() - stacked.square().sum(1)).sum(1, keepdim=True)
 
-    def pairwise_dots(xs: List[Any]) -> Any:
-        stacked = torch.stack(xs, 1)
-        rows, columns = torch.tril_indices(len(xs), len(xs), -1)
-        return torch.bmm(stacked, stacked.transpose(1, 2))[:, rows, columns]
+def function_of(torch: Any, name: str) -> Callable[[List[Any]], Any]:
+    """What computes the output of the layer from its inputs."""
+    import torch_layers
 
-    modules: Dict[str, Any] = {
-        "dense": nn.Linear(512, 512),
-        "conv2d": nn.Conv2d(32, 64, 5, padding=2),
-        "batch_norm": nn.BatchNorm2d(32),
-        "layer_norm": nn.LayerNorm(512),
-        "cross": nn.Linear(512, 512),
-        "cross_down": nn.Linear(512, 64, bias=False),
-        "cross_up": nn.Linear(64, 512),
-        "embedding": nn.Embedding(100000, 32),
-        "embedding_bag": nn.EmbeddingBag(100000, 32, mode="sum"),
+    if name == "cosine":  # PyTorch's own is faster than the formula with our epsilon.
+        return lambda xs: torch.nn.functional.cosine_similarity(xs[0], xs[1], dim=-1)
+    variables = {
+        part: ((torch.rand(shape) * 2 - 1) * shape[-1] ** -0.5).requires_grad_()
+        for part, shape in VARIABLES.get(name, {}).items()
     }
-    return {
-        "dense": lambda layer, xs: modules["dense"](xs[0]),
-        "conv2d": lambda layer, xs: modules["conv2d"](xs[0]),
-        "max_pool": lambda layer, xs: functional.max_pool2d(xs[0], 2),
-        "avg_pool": lambda layer, xs: functional.avg_pool2d(xs[0], 2),
-        "global_average_pool": lambda layer, xs: xs[0].mean((2, 3)),
-        "batch_norm": lambda layer, xs: modules["batch_norm"](xs[0]),
-        "layer_norm": lambda layer, xs: modules["layer_norm"](xs[0]),
-        "softmax": lambda layer, xs: torch.softmax(xs[0], -1),
-        "relu": lambda layer, xs: torch.relu(xs[0]),
-        "tanh": lambda layer, xs: torch.tanh(xs[0]),
-        "sigmoid": lambda layer, xs: torch.sigmoid(xs[0]),
-        "gelu": lambda layer, xs: functional.gelu(xs[0]),
-        "silu": lambda layer, xs: functional.silu(xs[0]),
-        "dropout": lambda layer, xs: functional.dropout(xs[0], 0.5),
-        "add": lambda layer, xs: xs[0] + xs[1],
-        "multiply": lambda layer, xs: xs[0] * xs[1],
-        "scale": lambda layer, xs: xs[0] * 0.5,
-        "concat": lambda layer, xs: torch.cat(xs, -1),
-        "slice": lambda layer, xs: xs[0][:, 1024:2048].contiguous(),
-        "transpose": lambda layer, xs: xs[0].permute(0, 2, 3, 1).contiguous(),
-        "cross": lambda layer, xs: xs[0] * modules["cross"](xs[1]) + xs[1],
-        "cross_low_rank": lambda layer, xs: xs[0] * modules["cross_up"](modules["cross_down"](xs[1])) + xs[1],
-        "dot": lambda layer, xs: (xs[0] * xs[1]).sum(-1, keepdim=True),
-        "cosine": lambda layer, xs: functional.cosine_similarity(xs[0], xs[1], dim=-1),
-        "factorization_machine": lambda layer, xs: pairwise_interactions(xs),
-        "dot_interaction": lambda layer, xs: pairwise_dots(xs),
-        "embedding": lambda layer, xs: modules["embedding"](xs[0]),
-        "embedding_bag": lambda layer, xs: modules["embedding_bag"](xs[0]),
-    }
+    call = torch_layers.LAYERS[KINDS.get(name, name)]
+    return lambda xs: call(xs, variables, **FIELDS.get(name, {}))
 
 
 def inputs_of(torch: Any, layer: Layer, channels_last: bool) -> List[Any]:
@@ -109,7 +92,7 @@ def milliseconds(call: Call) -> float:
 
 def measure_torch(torch: Any, layer: Layer) -> Tuple[float, float]:
     """Forward; forward and backward. Of both layouts, where there are two, the faster one."""
-    function = functions_of(torch)[layer["name"]]
+    function = function_of(torch, layer["name"])
     images = any(len(shape) == 3 for shape in layer["shapes"])
     times = []
     # With channels last there would be nothing to copy for it.
@@ -117,16 +100,16 @@ def measure_torch(torch: Any, layer: Layer) -> Tuple[float, float]:
     for channels_last in (False, True) if both_layouts else (False,):
         xs = inputs_of(torch, layer, channels_last)
         with torch.no_grad():
-            gradient = torch.full_like(function(layer, xs), 1e-3)
+            gradient = torch.full_like(function(xs), 1e-3)
 
         def forward() -> None:
             with torch.no_grad():
-                function(layer, xs)
+                function(xs)
 
         def both() -> None:
             for x in xs:
                 x.grad = None
-            function(layer, xs).backward(gradient)
+            function(xs).backward(gradient)
 
         both()
         times.append((milliseconds(forward), milliseconds(both)))
