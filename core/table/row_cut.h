@@ -1,0 +1,57 @@
+// Reads the cut of a RowTable while its rows go on changing.
+#ifndef KEELSON_CORE_TABLE_ROW_CUT_H_
+#define KEELSON_CORE_TABLE_ROW_CUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/table/row_layout.h"
+#include "core/table/row_table.h"
+
+namespace keelson {
+
+// One reader of the table's open cut, used by one thread: Collect until it returns false, Sort,
+// then Next until it returns 0. Each call takes the time that its arguments allow, so the table's
+// lock, which the caller holds during Collect and Next, is free for others between the calls.
+// Neither EndCut nor another cut of the table may come between.
+class RowCutReader {
+ public:
+  // `table` has an open cut, and outlives the reader.
+  explicit RowCutReader(RowTable* table) : table_(table) {}
+  RowCutReader(const RowCutReader&) = delete;
+  RowCutReader& operator=(const RowCutReader&) = delete;
+
+  // With the table's lock: looks at `max_places` (> 0) further rows or freed rows; false: all have
+  // been seen.
+  bool Collect(size_t max_places);
+
+  // Without the lock.
+  void Sort();
+
+  // Rows of the cut, after Sort.
+  size_t rows() const { return entries_.size(); }
+
+  // With the table's lock: the next rows of the cut by ascending ids, as they were at the cut, for
+  // reading until the lock is released; how many, 0 at the end. RowTable::AgeOf applies to them.
+  // RESOURCE_EXHAUSTED: more rows have changed since the cut than images are kept of
+  // (RowTable::Options::max_images, or the memory's end), so the cut is incomplete.
+  absl::StatusOr<size_t> Next(absl::Span<const RowHeader*> rows);
+
+ private:
+  struct Entry {
+    uint64_t id;
+    uint32_t number;  // RowSlab::kNoRow: the row is among the undo images
+  };
+
+  RowTable* const table_;
+  uint64_t next_place_ = 0;
+  std::vector<Entry> entries_;
+  size_t next_entry_ = 0;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_TABLE_ROW_CUT_H_

@@ -1,0 +1,205 @@
+#include "core/table/row_table.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "core/table/row_table_cut.h"
+
+namespace keelson {
+namespace {
+
+// Ids whose cache lines are on their way at a time.
+constexpr size_t kInFlight = 32;
+
+// All lines of the row's first `bytes`, but of long rows the first ones alone: the processor finds
+// the others.
+void PrefetchRow(const RowHeader* row, size_t bytes) {
+  constexpr size_t kLine = 64, kMaxBytes = 8 * kLine;
+  const auto begin = reinterpret_cast<uintptr_t>(row);
+  const uintptr_t end = begin + std::min(bytes, kMaxBytes);
+  for (uintptr_t line = begin / kLine * kLine; line < end; line += kLine) {
+    __builtin_prefetch(reinterpret_cast<const void*>(line));
+  }
+}
+
+}  // namespace
+
+RowTable::RowTable(const Options* options)
+    : options_(options),
+      slab_(options->memory, options->layout->stride(), options->max_numbers),
+      index_(options->memory, &slab_, options->salt) {}
+
+RowTable::~RowTable() = default;
+
+// Three passes over kInFlight ids, each of which asks for the cache lines that the next one reads:
+// the group of the index, the row, and whether it is the id's.
+template <typename Row>
+void RowTable::Search(absl::Span<const uint64_t> ids, size_t prefetch_bytes, Row* rows) const {
+  std::array<uint64_t, kInFlight> mixed;
+  std::array<const RowIndex::Group*, kInFlight> groups;
+  for (size_t first = 0; first < ids.size(); first += kInFlight) {
+    const size_t count = std::min(kInFlight, ids.size() - first);
+    for (size_t i = 0; i < count; ++i) {
+      mixed[i] = index_.Mix(ids[first + i]);
+      groups[i] = index_.FirstGroup(mixed[i]);
+      __builtin_prefetch(groups[i]);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      rows[first + i] = nullptr;
+      if (groups[i] == nullptr) continue;
+      const uint32_t matches = RowIndex::Matches(*groups[i], RowIndex::TagOf(mixed[i]));
+      if (matches == 0) continue;
+      rows[first + i] = slab_.Row(groups[i]->rows[std::countr_zero(matches)]);
+      PrefetchRow(rows[first + i], prefetch_bytes);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      Row& row = rows[first + i];
+      if (row != nullptr && row->id == ids[first + i]) continue;
+      if (row == nullptr && (groups[i] == nullptr || groups[i]->overflow == 0)) continue;
+      const uint32_t number = index_.Find(ids[first + i], mixed[i]);
+      row = number == RowSlab::kNoRow ? nullptr : slab_.Row(number);
+      if (row != nullptr) PrefetchRow(row, prefetch_bytes);
+    }
+  }
+}
+
+void RowTable::Find(absl::Span<const uint64_t> ids, absl::Span<const RowHeader*> rows) const {
+  const size_t bytes = sizeof(RowHeader) + static_cast<size_t>(layout().dim()) * sizeof(float);
+  Search(ids, bytes, rows.data());
+}
+
+void RowTable::FindForChange(absl::Span<const uint64_t> ids, absl::Span<RowHeader*> rows) {
+  Search(ids, layout().stride(), rows.data());
+  for (RowHeader* const row : rows.first(ids.size())) {
+    if (row != nullptr) PrepareChange(row);
+  }
+}
+
+absl::Status RowTable::FindOrCreate(absl::Span<const uint64_t> ids, size_t max_new,
+                                    absl::Span<RowHeader*> rows) {
+  FindForChange(ids, rows);
+  bool exhausted = false;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (rows[i] != nullptr || max_new == 0) continue;
+    if (Create(ids[i], &rows[i])) {
+      --max_new;
+    } else {
+      exhausted = true;
+    }
+  }
+  if (!exhausted) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      slab_.full() ? absl::StrCat("a table's partition has no numbers for more than its ",
+                                  slab_.rows(), " rows")
+                   : absl::StrCat("no memory for a row beyond the ", slab_.rows(),
+                                  " of a table's partition"));
+}
+
+bool RowTable::Create(uint64_t id, RowHeader** row) {
+  const uint64_t mixed = index_.Mix(id);
+  // An id may be twice in a batch.
+  uint32_t number = index_.Find(id, mixed);
+  if (number != RowSlab::kNoRow) {
+    *row = slab_.Row(number);
+    return true;
+  }
+  number = slab_.Allocate();
+  if (number == RowSlab::kNoRow) return false;
+  RowHeader* const created = slab_.Row(number);
+  *created = {id, /*last_step=*/0, /*updates=*/0, RowHeader::kLive};
+  created->set_changed(static_cast<uint32_t>(generation_));
+  if (!index_.Insert(mixed, number)) {
+    slab_.Free(number);
+    return false;
+  }
+  options_->initial->Fill(id,
+                          absl::MakeSpan(created->values(), static_cast<size_t>(layout().dim())));
+  layout().FillSlots(created->values());
+  *row = created;
+  return true;
+}
+
+size_t RowTable::Erase(absl::Span<const uint64_t> ids) {
+  size_t erased = 0;
+  std::array<RowHeader*, kInFlight> rows;
+  for (size_t first = 0; first < ids.size(); first += kInFlight) {
+    const auto some = ids.subspan(first, kInFlight);
+    FindForChange(some, absl::MakeSpan(rows));
+    for (size_t i = 0; i < some.size(); ++i) {
+      if (rows[i] == nullptr) continue;
+      const uint64_t mixed = index_.Mix(some[i]);
+      const uint32_t number = index_.Find(some[i], mixed);
+      if (number == RowSlab::kNoRow) continue;  // it is twice in the batch
+      index_.Erase(mixed, number);
+      slab_.Free(number);
+      ++erased;
+    }
+  }
+  return erased;
+}
+
+bool RowTable::Compact(size_t max_places) {
+  if (cut_open()) return false;
+  while (max_places > 0) {
+    const uint32_t number = slab_.HighestToMove(&max_places);
+    if (number == RowSlab::kNoRow) return max_places == 0;
+    const uint32_t place = slab_.Allocate();
+    const RowHeader* const row = slab_.Row(number);
+    std::memcpy(static_cast<void*>(slab_.Row(place)), row, layout().stride());
+    index_.Replace(index_.Mix(row->id), number, place);
+    slab_.Free(number);
+  }
+  return true;
+}
+
+size_t RowTable::undo_bytes() const {
+  return cut_ == nullptr ? 0 : cut_->images.bytes() + cut_->index.bytes();
+}
+
+absl::Status RowTable::StartCut(uint64_t generation) {
+  if (cut_open()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "a table's cut ", generation, " cannot begin: cut ", generation_, " has not ended"));
+  }
+  if (generation <= generation_) {
+    return absl::InvalidArgumentError(absl::StrCat("a table's cut: expected a generation above ",
+                                                   generation_, ", found ", generation));
+  }
+  if (generation - limited_generation_ > kMaxAge) {
+    uint64_t next = 0;
+    const auto limit = [&](uint32_t, RowHeader* row) {
+      const uint64_t age = std::min<uint64_t>(AgeOf(*row) + (generation - generation_), kMaxAge);
+      row->set_changed(static_cast<uint32_t>(generation - age));
+    };
+    slab_.VisitLive(&next, slab_.rows() + RowSlab::kMaxNumbers, limit);
+    limited_generation_ = generation;
+  }
+  generation_ = generation;
+  cut_ = std::make_unique<Cut>(*options_);
+  return absl::OkStatus();
+}
+
+void RowTable::EndCut() { cut_.reset(); }
+
+void RowTable::SaveForCut(const RowHeader& row) {
+  const uint32_t number = cut_->images.Allocate();
+  if (number == RowSlab::kNoRow) {
+    cut_->incomplete = true;
+    return;
+  }
+  RowHeader* const image = cut_->images.Row(number);
+  std::memcpy(static_cast<void*>(image), &row, layout().stride());
+  LimitAge(image);
+  if (cut_->index.Insert(cut_->index.Mix(row.id), number)) return;
+  cut_->images.Free(number);
+  cut_->incomplete = true;
+}
+
+void RowTable::LimitAge(RowHeader* row) const {
+  if (AgeOf(*row) > kMaxAge) row->set_changed(static_cast<uint32_t>(generation_ - kMaxAge));
+}
+
+}  // namespace keelson
