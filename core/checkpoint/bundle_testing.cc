@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/base/crc32c.h"
+#include "core/base/varint.h"
 #include "core/checkpoint/string_tensor.h"
-#include "core/checkpoint/varint.h"
 #include "gtest/gtest.h"
 
 namespace keelson {

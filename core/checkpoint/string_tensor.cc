@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/crc32c.h"
-#include "core/checkpoint/varint.h"
+#include "core/base/varint.h"
 
 namespace keelson {
 namespace {

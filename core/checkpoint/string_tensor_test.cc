@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/crc32c.h"
-#include "core/checkpoint/varint.h"
+#include "core/base/varint.h"
 #include "gmock/gmock.h"
 
 namespace keelson {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/crc32c.h"
 #include "core/base/status_macros.h"
-#include "core/checkpoint/varint.h"
+#include "core/base/varint.h"
 
 namespace keelson {
 namespace {

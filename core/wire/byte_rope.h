@@ -75,7 +75,7 @@ class ByteRope {
   size_t size_ = 0;
 };
 
-// Reads through a rope, which outlives it and stays as it is.
+// Reads through a rope, which outlives it and its copies and stays as it is.
 class ByteCursor {
  public:
   explicit ByteCursor(const ByteRope& rope) : fragments_(rope.fragments()), left_(rope.size()) {}
@@ -90,7 +90,7 @@ class ByteCursor {
   bool Skip(size_t size);
 
  private:
-  const absl::Span<const Fragment> fragments_;
+  absl::Span<const Fragment> fragments_;
   size_t fragment_ = 0;
   size_t offset_ = 0;  // within the fragment
   size_t left_ = 0;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "absl/types/span.h"
+#include "core/base/varint.h"
 
 namespace keelson {
 
@@ -66,14 +67,9 @@ class MessageWriter {
   }
 
  private:
-  static size_t VarintBytes(uint64_t value) { return (std::bit_width(value | 1) + 6) / 7; }
-
   void Tag(int field, int wire_type) { *next_++ = static_cast<uint8_t>(field << 3 | wire_type); }
 
-  void PutVarint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) *next_++ = static_cast<uint8_t>(value | 0x80);
-    *next_++ = static_cast<uint8_t>(value);
-  }
+  void PutVarint(uint64_t value) { next_ = keelson::PutVarint(value, next_); }
 
   uint8_t* next_;
 };

@@ -6,7 +6,8 @@
 //   top-k                        uint32 count, `count` uint32 positions within the block,
 //                                ascending, `count` float32 elements; all others are 0
 //
-// A gradient may come in any of them, values go out in the first three.
+// A gradient may come in any of them, values go out in the first three. Rows of tables have all but
+// top-k, in both directions (row_codec.h).
 #ifndef KEELSON_CORE_WIRE_WIRE_FORMAT_H_
 #define KEELSON_CORE_WIRE_WIRE_FORMAT_H_
 
