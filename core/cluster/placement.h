@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/table/row_id.h"
 #include "core/tensor/table_spec.h"
 #include "core/tensor/variable.h"
 #include "keelson/v1/cluster.pb.h"
@@ -25,15 +26,6 @@ struct Partition {
     return a.variable == b.variable && a.shard == b.shard && a.row_begin == b.row_begin &&
            a.row_end == b.row_end;
   }
-};
-
-// Partitions [first, first + count) of the rows of all tables; the partition of a row is
-// RowPartitionOf its id.
-struct RowPartitionRun {
-  uint32_t first = 0;
-  uint32_t count = 0;
-
-  friend bool operator==(const RowPartitionRun&, const RowPartitionRun&) = default;
 };
 
 // Immutable value; threads may read it together. A partition is addressed by its position p in

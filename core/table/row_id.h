@@ -13,6 +13,14 @@ namespace keelson {
 // The partitions that the rows of all tables of a job are divided into.
 inline constexpr uint32_t kRowPartitions = 256;
 
+// Partitions [first, first + count).
+struct RowPartitionRun {
+  uint32_t first = 0;
+  uint32_t count = 0;
+
+  friend bool operator==(const RowPartitionRun&, const RowPartitionRun&) = default;
+};
+
 // What makes the partitions of tables independent of each other.
 uint64_t TableSalt(absl::string_view table);
 
