@@ -25,10 +25,19 @@ absl::Status CheckRmsProp(const std::string& path, const v1::OptimizerConfig::Rm
   return Positive(path + ".epsilon", rmsprop.epsilon());
 }
 
+absl::Status CheckRowWiseAdagrad(const std::string& path,
+                                 const v1::OptimizerConfig::RowWiseAdagrad& adagrad) {
+  RETURN_IF_ERROR(NotNegative(path + ".initial_accumulator", adagrad.initial_accumulator()));
+  return Positive(path + ".epsilon", adagrad.epsilon());
+}
+
 template <typename AdamOrAdamW>
 absl::Status CheckAdam(const std::string& path, const AdamOrAdamW& adam) {
   RETURN_IF_ERROR(Fraction(path + ".beta1", adam.beta1()));
   RETURN_IF_ERROR(Fraction(path + ".beta2", adam.beta2()));
+  if (adam.exact() && !(double{adam.beta1()} * adam.beta1() < adam.beta2())) {
+    return FieldError(path + ".beta1", "below the square root of beta2 with exact", adam.beta1());
+  }
   return Positive(path + ".epsilon", adam.epsilon());
 }
 
@@ -64,13 +73,16 @@ absl::Status CheckKind(const std::string& path, const Config& config) {
       return CheckAdamW(path + ".adamw", config.adamw());
     case Config::kFtrl:
       return CheckFtrl(path + ".ftrl", config.ftrl());
+    case Config::kRowWiseAdagrad:
+      return CheckRowWiseAdagrad(path + ".row_wise_adagrad", config.row_wise_adagrad());
   }
   return absl::OkStatus();
 }
 
 bool HasSettings(const Group& group) {
   return group.kind_case() != Group::KIND_NOT_SET || group.rate_case() != Group::RATE_NOT_SET ||
-         group.has_weight_decay() || group.has_clip_value() || group.has_l2();
+         group.has_weight_decay() || group.exact_weight_decay() || group.has_clip_value() ||
+         group.has_l2();
 }
 
 bool IsFtrl(const v1::OptimizerConfig& optimizer, const Group& group) {
@@ -87,6 +99,17 @@ absl::Status CheckRate(const std::string& path, const Group& group) {
       break;
   }
   return absl::OkStatus();
+}
+
+// Checks that there is a weight decay where the group makes it exact.
+absl::Status CheckExactDecay(const std::string& path, const v1::OptimizerConfig& optimizer,
+                             const Group& group) {
+  if (!group.exact_weight_decay()) return absl::OkStatus();
+  const bool own_kind = group.kind_case() != Group::KIND_NOT_SET;
+  const float of_kind = own_kind ? group.adamw().weight_decay() : optimizer.adamw().weight_decay();
+  const float decay = group.has_weight_decay() ? group.weight_decay() : of_kind;
+  if (decay > 0) return absl::OkStatus();
+  return FieldError(path + ".weight_decay", "> 0 with exact_weight_decay", decay);
 }
 
 // Checks a group by itself.
@@ -106,57 +129,93 @@ absl::Status CheckGroup(const std::string& path, const v1::OptimizerConfig& opti
   if (group.has_weight_decay() && IsFtrl(optimizer, group)) {
     return FieldError(path + ".weight_decay", "none with ftrl (its l2)", group.weight_decay());
   }
-  return absl::OkStatus();
+  return CheckExactDecay(path, optimizer, group);
 }
 
 std::string Quoted(const std::string& pattern) { return absl::StrCat("\"", pattern, "\""); }
 
-// Checks that the group decides for a variable.
+// Whether the group decides for the variable or table.
+bool Decides(const v1::OptimizerConfig& optimizer, const Group& group, const std::string& name) {
+  return OptimizerGroupOf(optimizer, name) == &group;
+}
+
+// Checks that the group decides for a variable or table.
 absl::Status CheckMatches(const std::string& path, const v1::OptimizerConfig& optimizer,
-                          const Group& group, absl::Span<const VariableSpec> variables) {
+                          const Group& group, const OptimizedNames& names) {
   bool matches = false, matches_trained = false;
-  for (const VariableSpec& variable : variables) {
+  for (const VariableSpec& variable : names.variables) {
     if (!MatchesPattern(group.variables(), variable.name)) continue;
     matches = true;
     if (!variable.trained()) continue;
     matches_trained = true;
-    if (OptimizerGroupOf(optimizer, variable.name) == &group) return absl::OkStatus();
+    if (Decides(optimizer, group, variable.name)) return absl::OkStatus();
   }
-  const char* const expected = !matches ? "a pattern that matches a variable"
+  for (const TableSpec& table : names.tables) {
+    if (!MatchesPattern(group.variables(), table.name)) continue;
+    matches = matches_trained = true;
+    if (Decides(optimizer, group, table.name)) return absl::OkStatus();
+  }
+  const std::string what = names.tables.empty() ? "a variable" : "a variable or table";
+  const std::string expected = !matches ? "a pattern that matches " + what
                                : !matches_trained
                                    ? "a pattern that matches more than moving averages"
-                                   : "a pattern that matches a variable of no group before it";
+                                   : "a pattern that matches " + what + " of no group before it";
   return FieldError(path + ".variables", expected, Quoted(group.variables()));
 }
 
-absl::Status CheckGroups(const v1::OptimizerConfig& optimizer,
-                         absl::Span<const VariableSpec> variables) {
+// Checks that no variable has an algorithm of rows alone.
+absl::Status CheckKindOfVariables(const v1::OptimizerConfig& optimizer,
+                                  absl::Span<const VariableSpec> variables) {
+  for (const VariableSpec& variable : variables) {
+    if (!variable.trained()) continue;
+    const Group* const group = OptimizerGroupOf(optimizer, variable.name);
+    const bool own = group != nullptr && group->kind_case() != Group::KIND_NOT_SET;
+    if (group != nullptr && group->frozen()) continue;
+    if (!(own ? group->has_row_wise_adagrad() : optimizer.has_row_wise_adagrad())) continue;
+    const std::string path =
+        own ? absl::StrCat("optimizer.groups[", group - &optimizer.groups(0), "]") : "optimizer";
+    return FieldError(path + ".row_wise_adagrad", "an algorithm for variables",
+                      absl::StrCat("one for the rows of tables alone, and ", variable.name));
+  }
+  return absl::OkStatus();
+}
+
+bool IsFrozenTable(const v1::OptimizerConfig& optimizer, const TableSpec& table) {
+  const Group* const group = OptimizerGroupOf(optimizer, table.name);
+  return group != nullptr && group->frozen();
+}
+
+absl::Status CheckGroups(const v1::OptimizerConfig& optimizer, const OptimizedNames& names) {
   for (int i = 0; i < optimizer.groups_size(); ++i) {
     const std::string path = absl::StrCat("optimizer.groups[", i, "]");
     RETURN_IF_ERROR(CheckGroup(path, optimizer, optimizer.groups(i)));
-    RETURN_IF_ERROR(CheckMatches(path, optimizer, optimizer.groups(i), variables));
+    RETURN_IF_ERROR(CheckMatches(path, optimizer, optimizer.groups(i), names));
   }
+  RETURN_IF_ERROR(CheckKindOfVariables(optimizer, names.variables));
   const bool trains =
-      std::any_of(variables.begin(), variables.end(), [&](const VariableSpec& variable) {
-        return variable.trained() && !IsFrozen(optimizer, variable);
-      });
+      std::any_of(names.variables.begin(), names.variables.end(),
+                  [&](const VariableSpec& variable) {
+                    return variable.trained() && !IsFrozen(optimizer, variable);
+                  }) ||
+      std::any_of(names.tables.begin(), names.tables.end(),
+                  [&](const TableSpec& table) { return !IsFrozenTable(optimizer, table); });
   if (trains) return absl::OkStatus();
   return FieldError("optimizer.groups", "a variable that is not frozen", "none");
 }
 
 }  // namespace
 
-absl::Status CheckOptimizer(const v1::OptimizerConfig& optimizer,
-                            absl::Span<const VariableSpec> variables) {
+absl::Status CheckOptimizer(const v1::OptimizerConfig& optimizer, const OptimizedNames& names) {
   if (optimizer.kind_case() == v1::OptimizerConfig::KIND_NOT_SET) {
-    return FieldError("optimizer", "one of sgd, momentum, adagrad, rmsprop, adam, adamw and ftrl",
-                      "none");
+    return FieldError(
+        "optimizer",
+        "one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl and row_wise_adagrad", "none");
   }
   RETURN_IF_ERROR(CheckKind("optimizer", optimizer));
   RETURN_IF_ERROR(NotNegative("optimizer.clip_global_norm", optimizer.clip_global_norm()));
   RETURN_IF_ERROR(NotNegative("optimizer.clip_value", optimizer.clip_value()));
   RETURN_IF_ERROR(NotNegative("optimizer.l2", optimizer.l2()));
-  return CheckGroups(optimizer, variables);
+  return CheckGroups(optimizer, names);
 }
 
 bool UsesFtrl(const v1::OptimizerConfig& optimizer) {

@@ -229,7 +229,7 @@ absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency, bool use
 
 absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
-  RETURN_IF_ERROR(CheckOptimizer(config.optimizer(), model.variables));
+  RETURN_IF_ERROR(CheckOptimizer(config.optimizer(), {model.variables}));
   RETURN_IF_ERROR(WithInitialValues(config.initial_values(), model.variables).status());
   RETURN_IF_ERROR(CheckLearningRate(config.learning_rate()));
   RETURN_IF_ERROR(CheckData(config.data(), model));

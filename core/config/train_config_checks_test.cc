@@ -116,6 +116,20 @@ const BadConfig kBadConfigs[] = {
      "optimizer { ftrl {} } consistency { stale_gradients { scale_learning_rate: true } }",
      "consistency.stale_gradients.scale_learning_rate: expected false with ftrl, whose rate scales "
      "the values, found true"},
+    {"AdamExact", "optimizer { adam { beta1: 0.9 beta2: 0.5 exact: true } }",
+     "optimizer.adam.beta1: expected below the square root of beta2 with exact, found 0.9"},
+    {"RowWiseAccumulator", "optimizer { row_wise_adagrad { initial_accumulator: -1 } }",
+     "optimizer.row_wise_adagrad.initial_accumulator: expected >= 0, found -1"},
+    {"RowWiseEpsilon", "optimizer { row_wise_adagrad { epsilon: 0 } }",
+     "optimizer.row_wise_adagrad.epsilon: expected > 0, found 0"},
+    {"RowWiseVariable", "optimizer { row_wise_adagrad {} }",
+     "optimizer.row_wise_adagrad: expected an algorithm for variables, found one for the rows of "
+     "tables alone, and dense_1/kernel"},
+    {"RowWiseVariableOfAGroup", "optimizer { groups { variables: '*/bias' row_wise_adagrad {} } }",
+     "optimizer.groups[0].row_wise_adagrad: expected an algorithm for variables, found one for the "
+     "rows of tables alone, and dense_1/bias"},
+    {"GroupExactDecay", "optimizer { groups { variables: '*' exact_weight_decay: true } }",
+     "optimizer.groups[0].weight_decay: expected > 0 with exact_weight_decay, found 0"},
     {"GroupPattern", "optimizer { groups {} }",
      "optimizer.groups[0].variables: expected a pattern such as \"*\" or \"dense_1/*\", found "
      "\"\""},
@@ -275,10 +289,10 @@ TEST(FinalizeTrainConfigSectionsTest, EverySectionIsRequiredWhereItHasNoDefault)
   EXPECT_THAT(std::string(FinalizeTrainConfig(&config).message()), StartsWith("model."));
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kValid, &config));
   config.clear_optimizer();
-  EXPECT_EQ(
-      FinalizeTrainConfig(&config).message(),
-      "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw and ftrl, found "
-      "none");
+  EXPECT_EQ(FinalizeTrainConfig(&config).message(),
+            "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl and "
+            "row_wise_adagrad, found "
+            "none");
 }
 
 TEST(OptimizerGroupsTest, AGroupHasOneAlgorithmAndOneRate) {

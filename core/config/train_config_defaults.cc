@@ -73,6 +73,11 @@ void SetAdagrad(v1::OptimizerConfig::Adagrad* adagrad) {
   if (!adagrad->has_epsilon()) adagrad->set_epsilon(1e-7f);
 }
 
+void SetRowWiseAdagrad(v1::OptimizerConfig::RowWiseAdagrad* adagrad) {
+  if (!adagrad->has_initial_accumulator()) adagrad->set_initial_accumulator(0);
+  if (!adagrad->has_epsilon()) adagrad->set_epsilon(1e-8f);
+}
+
 void SetRmsProp(v1::OptimizerConfig::RmsProp* rmsprop) {
   if (!rmsprop->has_decay()) rmsprop->set_decay(0.9f);
   if (!rmsprop->has_momentum()) rmsprop->set_momentum(0);
@@ -93,6 +98,9 @@ void SetKind(Config* config) {
     config->mutable_momentum()->set_momentum(0.9f);
   }
   if (config->has_adagrad()) SetAdagrad(config->mutable_adagrad());
+  if (config->has_row_wise_adagrad()) {
+    SetRowWiseAdagrad(config->mutable_row_wise_adagrad());
+  }
   if (config->has_rmsprop()) SetRmsProp(config->mutable_rmsprop());
   if (config->has_adam()) SetAdam(config->mutable_adam());
   if (config->has_adamw()) SetAdam(config->mutable_adamw());

@@ -206,6 +206,10 @@ TEST(FinalizeTrainConfigTest, FillsOptimizerDefaults) {
   EXPECT_FLOAT_EQ(optimizer("adamw").adamw().epsilon(), 1e-8f);
   EXPECT_FLOAT_EQ(optimizer("adamw").adamw().weight_decay(), 0.01f);
   EXPECT_FLOAT_EQ(optimizer("ftrl").ftrl().initial_accumulator(), 0.1f);
+  // With it as the job's algorithm each variable has a group.
+  const auto row_wise = optimizer("groups { variables: '*' sgd {} } row_wise_adagrad");
+  EXPECT_TRUE(row_wise.row_wise_adagrad().has_initial_accumulator());
+  EXPECT_FLOAT_EQ(row_wise.row_wise_adagrad().epsilon(), 1e-8f);
 }
 
 TEST(FinalizeTrainConfigTest, FillsBatchNormDefaults) {

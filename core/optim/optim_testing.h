@@ -30,12 +30,16 @@ inline std::unique_ptr<Optimizer> Create(const std::string& text) {
   return CreateOptimizer(ParseAs<v1::OptimizerConfig>(text)).value();
 }
 
-inline std::vector<float> RandomVector(size_t n, uint32_t seed) {
-  std::mt19937 random(seed);
+inline std::vector<float> RandomVector(size_t n, std::mt19937* random) {
   std::normal_distribution<float> normal(0, 1);
   std::vector<float> x(n);
-  for (float& e : x) e = normal(random);
+  for (float& e : x) e = normal(*random);
   return x;
+}
+
+inline std::vector<float> RandomVector(size_t n, uint32_t seed) {
+  std::mt19937 random(seed);
+  return RandomVector(n, &random);
 }
 
 inline std::vector<uint32_t> Bits(const std::vector<float>& values) {

@@ -99,12 +99,15 @@ struct OptimizerAdjustment {
   // value -= lr * weight_decay * value before the step; absent: adamw's own, otherwise 0.
   std::optional<float> weight_decay = std::nullopt;
   double rate_factor = 1;  // multiplies UpdateArgs::learning_rate; > 0
+  // Of rows: also in the steps that do not have them.
+  bool exact_weight_decay = false;
 };
 
 // Creates an optimizer with the configured handling of stale gradients (delay compensation); groups
-// are ignored (VariableOptimizers). INVALID_ARGUMENT: no kind is set, or a number is out of its
-// range or not finite; the text starts with the field: "optimizer.momentum.momentum: expected [0,
-// 1), found 1.5", "consistency.stale_gradients.delay_compensation.lambda: expected >= 0, found -1".
+// are ignored (VariableOptimizers). INVALID_ARGUMENT: no kind is set, it is of rows alone
+// (row_wise_adagrad), or a number is out of its range or not finite; the text starts with the
+// field: "optimizer.momentum.momentum: expected [0, 1), found 1.5",
+// "consistency.stale_gradients.delay_compensation.lambda: expected >= 0, found -1".
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(
     const v1::OptimizerConfig& config, const v1::StaleGradientConfig& stale_gradients = {},
     const OptimizerAdjustment& adjustment = {});

@@ -2,88 +2,52 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "core/base/name_pattern.h"
 #include "core/base/status_macros.h"
+#include "core/optim/group_settings.h"
+#include "core/optim/rule_config.h"
 
 namespace keelson {
 namespace {
 
 using Group = v1::OptimizerConfig::Group;
 
-// Gives `config` the group's algorithm, if it has one.
-void SetKind(const Group& group, v1::OptimizerConfig* config) {
-  switch (group.kind_case()) {
-    case Group::kSgd:
-      *config->mutable_sgd() = group.sgd();
-      break;
-    case Group::kMomentum:
-      *config->mutable_momentum() = group.momentum();
-      break;
-    case Group::kAdagrad:
-      *config->mutable_adagrad() = group.adagrad();
-      break;
-    case Group::kRmsprop:
-      *config->mutable_rmsprop() = group.rmsprop();
-      break;
-    case Group::kAdam:
-      *config->mutable_adam() = group.adam();
-      break;
-    case Group::kAdamw:
-      *config->mutable_adamw() = group.adamw();
-      break;
-    case Group::kFtrl:
-      *config->mutable_ftrl() = group.ftrl();
-      break;
-    case Group::KIND_NOT_SET:
-      break;
-  }
-}
-
-double RateFactor(const Group& group, float base_rate) {
-  switch (group.rate_case()) {
-    case Group::kLearningRate:
-      return double{group.learning_rate()} / base_rate;
-    case Group::kLearningRateFactor:
-      return group.learning_rate_factor();
-    case Group::RATE_NOT_SET:
-      break;
-  }
-  return 1;
+// That of the settings that no group changes; of rows alone there is none, but where a variable
+// needs it.
+absl::StatusOr<std::unique_ptr<Optimizer>> CreateWithoutGroup(
+    const VariableOptimizers::Config& config, bool used) {
+  RETURN_IF_ERROR(RuleFromConfig(config.optimizer, {}).status());
+  if (!used && config.optimizer.has_row_wise_adagrad()) return CreateFrozen();
+  return CreateOptimizer(config.optimizer, config.stale_gradients);
 }
 
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOfGroup(const VariableOptimizers::Config& config,
                                                          const Group& group) {
   if (group.frozen()) return CreateFrozen();
-  v1::OptimizerConfig merged = config.optimizer;
-  SetKind(group, &merged);
-  if (group.has_clip_value()) merged.set_clip_value(group.clip_value());
-  if (group.has_l2()) merged.set_l2(group.l2());
-  OptimizerAdjustment adjustment;
-  if (group.has_weight_decay()) adjustment.weight_decay = group.weight_decay();
-  adjustment.rate_factor = RateFactor(group, config.base_rate);
-  if (!(adjustment.rate_factor > 0)) {
-    return absl::InvalidArgumentError(absl::StrCat("optimizer.learning_rate: expected > 0, found ",
-                                                   adjustment.rate_factor,
-                                                   " times that of the others"));
-  }
-  return CreateOptimizer(merged, config.stale_gradients, adjustment);
+  ASSIGN_OR_RETURN(const GroupSettings settings,
+                   SettingsOfGroup(config.optimizer, group, config.base_rate));
+  return CreateOptimizer(settings.optimizer, config.stale_gradients, settings.adjustment);
 }
 
-// The settings without groups are valid, so the error is of the group.
-absl::Status ErrorOfGroup(int group, const absl::Status& error) {
-  return absl::Status(error.code(), absl::StrCat("optimizer.groups[", group, "].",
-                                                 absl::StripPrefix(error.message(), "optimizer.")));
+// The groups that decide for a variable; null: one is without a group.
+std::set<const Group*> UsedGroups(const v1::OptimizerConfig& config,
+                                  absl::Span<const VariableSpec> variables) {
+  std::set<const Group*> used;
+  for (const VariableSpec& variable : variables) {
+    if (variable.trained()) used.insert(OptimizerGroupOf(config, variable.name));
+  }
+  return used;
 }
 
 }  // namespace
 
-const Group* OptimizerGroupOf(const v1::OptimizerConfig& config, absl::string_view variable) {
+const Group* OptimizerGroupOf(const v1::OptimizerConfig& config, absl::string_view name) {
   const auto group = std::find_if(
       config.groups().begin(), config.groups().end(),
-      [&](const Group& candidate) { return MatchesPattern(candidate.variables(), variable); });
+      [&](const Group& candidate) { return MatchesPattern(candidate.variables(), name); });
   return group == config.groups().end() ? nullptr : &*group;
 }
 
@@ -95,11 +59,13 @@ bool IsFrozen(const v1::OptimizerConfig& config, const VariableSpec& variable) {
 absl::StatusOr<VariableOptimizers> VariableOptimizers::Create(
     const Config& config, absl::Span<const VariableSpec> variables) {
   VariableOptimizers out;
+  const std::set<const Group*> used = UsedGroups(config.optimizer, variables);
   ASSIGN_OR_RETURN(out.optimizers_.emplace_back(),
-                   CreateOptimizer(config.optimizer, config.stale_gradients));
+                   CreateWithoutGroup(config, used.contains(nullptr)));
   std::map<const Group*, size_t> of_group = {{nullptr, 0}};
   for (int i = 0; i < config.optimizer.groups_size(); ++i) {
     const Group& group = config.optimizer.groups(i);
+    if (!used.contains(&group)) continue;
     absl::StatusOr<std::unique_ptr<Optimizer>> optimizer = CreateOfGroup(config, group);
     if (!optimizer.ok()) return ErrorOfGroup(i, optimizer.status());
     of_group[&group] = out.optimizers_.size();
@@ -122,6 +88,11 @@ VariableOptimizers VariableOptimizers::OfAll(std::unique_ptr<Optimizer> optimize
   all.optimizers_.push_back(std::move(optimizer));
   all.of_.resize(variables, 0);
   return all;
+}
+
+bool VariableOptimizers::reads_worker_values() const {
+  return std::any_of(optimizers_.begin(), optimizers_.end(),
+                     [](const auto& optimizer) { return optimizer->reads_worker_values(); });
 }
 
 std::vector<std::vector<SlotSpec>> VariableOptimizers::Slots() const {

@@ -18,9 +18,9 @@
 
 namespace keelson {
 
-// The first of config.groups() whose pattern matches the name; null: none.
+// The first of config.groups() whose pattern matches the name of a variable or table; null: none.
 const v1::OptimizerConfig::Group* OptimizerGroupOf(const v1::OptimizerConfig& config,
-                                                   absl::string_view variable);
+                                                   absl::string_view name);
 
 // Whether the variable is one that training leaves as it is.
 bool IsFrozen(const v1::OptimizerConfig& config, const VariableSpec& variable);
@@ -35,6 +35,7 @@ class VariableOptimizers {
   };
 
   // INVALID_ARGUMENT as CreateOptimizer's; of a group the text starts with "optimizer.groups[1].".
+  // Groups that decide for no variable are left out: they are of tables (TableOptimizers).
   static absl::StatusOr<VariableOptimizers> Create(const Config& config,
                                                    absl::Span<const VariableSpec> variables);
 
@@ -45,8 +46,8 @@ class VariableOptimizers {
   const Optimizer& Of(size_t variable) const { return *optimizers_[of_[variable]]; }
   // By variable.
   std::vector<std::vector<SlotSpec>> Slots() const;
-  // Of trained variables that no group matches.
-  const Optimizer& without_group() const { return *optimizers_.front(); }
+  // Whether any of them does, as Optimizer's.
+  bool reads_worker_values() const;
 
   // As Optimizer::ScalarState, of all groups; as TensorFlow names them when there are several,
   // "beta1_power", "beta1_power_1".
@@ -55,7 +56,7 @@ class VariableOptimizers {
  private:
   VariableOptimizers() = default;
 
-  // That without a group, those of the groups, and those of moving averages.
+  // That without a group, those of the groups that variables have, and those of moving averages.
   std::vector<std::unique_ptr<Optimizer>> optimizers_;
   std::vector<size_t> of_;  // by variable
 };

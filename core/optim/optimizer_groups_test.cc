@@ -57,7 +57,7 @@ std::vector<std::vector<float>> Trained(const Optimizer& optimizer, float rate =
 
 TEST(VariableOptimizersTest, WithoutGroupsAllHaveTheSame) {
   const VariableOptimizers optimizers = Optimizers("adam {}");
-  for (const size_t v : {0, 1, 2}) EXPECT_EQ(&optimizers.Of(v), &optimizers.without_group());
+  for (const size_t v : {0, 1, 2}) EXPECT_EQ(&optimizers.Of(v), &optimizers.Of(0));
   EXPECT_EQ(Trained(optimizers.Of(0)), Trained(*Create("adam {}")));
   EXPECT_EQ(Trained(optimizers.Of(3)), Trained(*CreateMovingAverage(0.5f)));
 }
@@ -155,8 +155,8 @@ TEST(VariableOptimizersTest, ScalarsOfSeveralGroupsAreNumberedAsTensorFlows) {
 TEST(VariableOptimizersTest, ErrorsNameTheGroupsField) {
   const std::pair<const char*, const char*> kErrors[] = {
       {"",
-       "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl, found "
-       "none"},
+       "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl, "
+       "row_wise_adagrad, found none"},
       {"sgd {} groups { variables: '*' ftrl { l1: -1 } }",
        "optimizer.groups[0].ftrl.l1: expected >= 0, found -1"},
       {"sgd {} groups { variables: 'a' } groups { variables: '*' clip_value: nan }",

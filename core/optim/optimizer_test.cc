@@ -15,13 +15,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-std::vector<float> RandomVector(size_t n, std::mt19937* random) {
-  std::normal_distribution<float> normal(0, 1);
-  std::vector<float> x(n);
-  for (float& e : x) e = normal(*random);
-  return x;
-}
-
 // Values and slots of `n` elements with an optimizer.
 struct State {
   State(const Optimizer& optimizer, std::vector<float> initial) : values(std::move(initial)) {
@@ -60,7 +53,7 @@ void Update(const Optimizer& optimizer, absl::Span<const float> gradient, float 
 struct Reference {
   double value, a, b;  // a, b: the slots
 };
-using Rule = void (*)(Reference* x, double g, double lr, int t);  // t from 1
+using ReferenceRule = void (*)(Reference* x, double g, double lr, int t);  // t from 1
 
 void Sgd(Reference* x, double g, double lr, int) { x->value -= lr * g; }
 
@@ -110,7 +103,7 @@ void Ftrl(Reference* x, double g, double lr, int) {
 struct Case {
   const char* name;
   const char* config;
-  Rule rule;
+  ReferenceRule rule;
   std::vector<SlotSpec> slots;
 };
 
@@ -324,7 +317,11 @@ TEST(CreateOptimizerTest, ErrorsNameTheField) {
   };
   const Error kErrors[] = {
       {"",
-       "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl, found none"},
+       "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl, "
+       "row_wise_adagrad, found none"},
+      {"row_wise_adagrad {}",
+       "optimizer.row_wise_adagrad: expected an algorithm for variables, found one for the rows of "
+       "tables alone"},
       {"sgd {} clip_global_norm: -1", "optimizer.clip_global_norm: expected >= 0, found -1"},
       {"sgd {} clip_value: -2", "optimizer.clip_value: expected >= 0, found -2"},
       {"sgd {} clip_value: inf", "optimizer.clip_value: expected >= 0, found inf"},
@@ -341,6 +338,8 @@ TEST(CreateOptimizerTest, ErrorsNameTheField) {
       {"adam { beta1: 1 }", "optimizer.adam.beta1: expected [0, 1), found 1"},
       {"adam { beta2: nan }", "optimizer.adam.beta2: expected [0, 1), found nan"},
       {"adam { epsilon: -1 }", "optimizer.adam.epsilon: expected > 0, found -1"},
+      {"adam { beta1: 0.9 beta2: 0.8 exact: true }",
+       "optimizer.adam.beta1: expected below the square root of beta2 with exact, found 0.9"},
       {"adamw { beta1: 2 }", "optimizer.adamw.beta1: expected [0, 1), found 2"},
       {"ftrl { initial_accumulator: -1 }",
        "optimizer.ftrl.initial_accumulator: expected >= 0, found -1"},

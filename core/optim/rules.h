@@ -62,6 +62,19 @@ struct AdagradRule {
   Step At(float learning_rate, int64_t) const { return {learning_rate, epsilon}; }
 };
 
+// Of rows: the accumulator is one number per row.
+struct RowWiseAdagradRule {
+  float initial_accumulator, epsilon;
+
+  struct Step {
+    static constexpr int kSlots = 1;
+    float rate, epsilon;
+  };
+
+  std::vector<SlotSpec> Slots() const { return {{"RowWiseAdagrad", initial_accumulator}}; }
+  Step At(float learning_rate, int64_t) const { return {learning_rate, epsilon}; }
+};
+
 struct RmsPropRule {
   float decay, momentum, epsilon;
 
@@ -123,6 +136,11 @@ struct MovingAverageRule {
   Step At(float, int64_t) const { return {decay, 1 - decay}; }
 };
 
+// Those that a configuration may name.
+using Rule = std::variant<SgdRule, MomentumRule, NesterovRule, AdagradRule, RmsPropRule, AdamRule,
+                          FtrlRule, RowWiseAdagradRule>;
+
+// Of rules whose elements are independent of each other.
 using Step =
     std::variant<SgdRule::Step, MomentumRule::Step, NesterovRule::Step, AdagradRule::Step,
                  RmsPropRule::Step, AdamRule::Step, FtrlRule::Step, MovingAverageRule::Step>;

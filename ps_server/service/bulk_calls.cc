@@ -199,7 +199,7 @@ absl::Status PullBlocks(ShardStore* store, const BulkRequest& request, size_t pa
   // The step is read before the blocks: a push that lands meanwhile makes the values newer than
   // reported, never older.
   response->shard_step = store->shard_step();
-  if (!store->optimizers().without_group().reads_worker_values()) {
+  if (!store->optimizers().reads_worker_values()) {
     AddAsked(
         request, blocks, [](const AddressedBlock& block) { return block.block->Read(); }, response,
         values);
