@@ -55,8 +55,8 @@ Contents ReadAll(TableForTest* test, size_t step, Between between) {
 
 TEST(RowCutTest, HasTheRowsAsTheyWere) {
   TableForTest test;
-  for (RowHeader* row : test.Create(Ids(0, 10))) row->values()[0] = static_cast<float>(row->id);
-  const Contents expected = ContentsOf(&test, Ids(0, 20));
+  for (RowHeader* row : test.Create(IdsFrom(0, 10))) row->values()[0] = static_cast<float>(row->id);
+  const Contents expected = ContentsOf(&test, IdsFrom(0, 20));
   ASSERT_TRUE(test.table.StartCut(1).ok());
   EXPECT_TRUE(test.table.cut_open());
   for (RowHeader* row : test.Create({2, 3, 12})) row->values()[0] = -1;
@@ -66,12 +66,12 @@ TEST(RowCutTest, HasTheRowsAsTheyWere) {
   for (RowHeader* row : test.FindForChange({6, 4})) {
     if (row != nullptr) row->values()[0] = -3;
   }
-  const Contents now = ContentsOf(&test, Ids(0, 20));
+  const Contents now = ContentsOf(&test, IdsFrom(0, 20));
   EXPECT_EQ(ReadAll(&test, 3, [] {}), expected);
   EXPECT_GT(test.table.undo_bytes(), 0u);
   test.table.EndCut();
   EXPECT_EQ(test.table.undo_bytes(), 0u);
-  EXPECT_EQ(ContentsOf(&test, Ids(0, 20)), now);
+  EXPECT_EQ(ContentsOf(&test, IdsFrom(0, 20)), now);
 }
 
 TEST(RowCutTest, OfAnEmptyTableIsEmpty) {
@@ -91,7 +91,7 @@ TEST(RowCutTest, ChangesWhileItIsReadDoNotTouchIt) {
       std::vector<uint64_t> ids(random() % 60);
       for (uint64_t& id : ids) id = random() % kIds;
       // At times most rows go, and chunks with them.
-      if (random() % 40 == 0) ids = Ids(random() % kIds / 2, kIds / 2);
+      if (random() % 40 == 0) ids = IdsFrom(random() % kIds / 2, kIds / 2);
       if (random() % 2 == 0) {
         test.table.Erase(ids);
       } else {
@@ -100,7 +100,7 @@ TEST(RowCutTest, ChangesWhileItIsReadDoNotTouchIt) {
     };
     for (uint64_t generation = 1; generation < 5; ++generation) {
       for (int i = 0; i < 50; ++i) change();
-      const Contents expected = ContentsOf(&test, Ids(0, kIds));
+      const Contents expected = ContentsOf(&test, IdsFrom(0, kIds));
       ASSERT_TRUE(test.table.StartCut(generation).ok());
       ASSERT_EQ(ReadAll(&test, 1 + random() % 300, change), expected) << seed;
       test.table.EndCut();
@@ -169,7 +169,7 @@ TEST(RowCutTest, OneAtATimeAndInOrder) {
 
 TEST(RowCutTest, IsIncompleteWhenThereIsNoRoomForImages) {
   TableForTest test(RowSlab::kMaxNumbers, /*max_images=*/2);
-  test.Create(Ids(0, 5));
+  test.Create(IdsFrom(0, 5));
   ASSERT_TRUE(test.table.StartCut(1).ok());
   // Training goes on.
   for (RowHeader* row : test.FindForChange({0, 1, 2})) EXPECT_NE(row, nullptr);
@@ -189,7 +189,7 @@ TEST(RowCutTest, IsIncompleteWhenThereIsNoRoomForImages) {
 
 TEST(RowCutTest, RowsStayWhereTheyAreWhileItIsOpen) {
   TableForTest test;
-  test.Create(Ids(0, 1000));
+  test.Create(IdsFrom(0, 1000));
   for (uint64_t id = 0; id < 1000; id += 2) test.table.Erase({id});
   ASSERT_TRUE(test.table.StartCut(1).ok());
   EXPECT_FALSE(test.table.Compact(1000));

@@ -5,13 +5,14 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "core/tensor/table_spec.h"
 
 namespace keelson {
 
 absl::StatusOr<RowLayout> RowLayout::Create(int64_t dim, std::vector<RowSlot> slots) {
-  if (dim < 1 || dim > kMaxDim) {
+  if (dim < 1 || dim > TableSpec::kMostDim) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a table's dim: expected 1 to ", kMaxDim, ", found ", dim));
+        absl::StrCat("a table's dim: expected 1 to ", TableSpec::kMostDim, ", found ", dim));
   }
   RowLayout layout;
   layout.dim_ = layout.floats_ = dim;

@@ -51,10 +51,8 @@ struct RowSlot {
 // Immutable.
 class RowLayout {
  public:
-  static constexpr int64_t kMaxDim = 1024;
-
-  // INVALID_ARGUMENT: `dim`, the number of values, is not in [1, kMaxDim], or a slot has neither 1
-  // nor `dim` floats.
+  // INVALID_ARGUMENT: `dim`, the number of values, is not in [1, TableSpec::kMostDim], or a slot
+  // has neither 1 nor `dim` floats.
   static absl::StatusOr<RowLayout> Create(int64_t dim, std::vector<RowSlot> slots);
 
   int64_t dim() const { return dim_; }

@@ -51,7 +51,11 @@ void RowTable::Search(absl::Span<const uint64_t> ids, size_t prefetch_bytes, Row
       rows[first + i] = nullptr;
       if (groups[i] == nullptr) continue;
       const uint32_t matches = RowIndex::Matches(*groups[i], RowIndex::TagOf(mixed[i]));
-      if (matches == 0) continue;
+      if (matches == 0) {
+        // Most searches that go on end in the next group.
+        if (groups[i]->overflow > 0) __builtin_prefetch(groups[i] + 1);
+        continue;
+      }
       rows[first + i] = slab_.Row(groups[i]->rows[std::countr_zero(matches)]);
       PrefetchRow(rows[first + i], prefetch_bytes);
     }

@@ -118,7 +118,7 @@ TEST(RowTableTest, DoesWhatAMapDoes) {
 
 TEST(RowTableTest, MemoryFallsAfterErasureAndIsReused) {
   TableForTest test;
-  const std::vector<uint64_t> ids = Ids(0, 40000);
+  const std::vector<uint64_t> ids = IdsFrom(0, 40000);
   test.Create(ids);
   const auto bytes = [&] { return test.table.row_bytes() + test.table.index_bytes(); };
   const size_t full = bytes();
@@ -164,7 +164,7 @@ TEST(RowTableTest, RowsBeyondTheLimitAreRefusedOneByOne) {
 
 TEST(RowTableTest, MoreRowsThanNumbersAreRefused) {
   TableForTest test(/*max_numbers=*/100);
-  std::vector<uint64_t> ids = Ids(0, 110);
+  std::vector<uint64_t> ids = IdsFrom(0, 110);
   std::vector<RowHeader*> rows(ids.size());
   const absl::Status status = test.table.FindOrCreate(ids, ids.size(), absl::MakeSpan(rows));
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
@@ -172,7 +172,7 @@ TEST(RowTableTest, MoreRowsThanNumbersAreRefused) {
   EXPECT_EQ(test.table.rows(), 100u);
   for (size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(rows[i] != nullptr, i < 100) << i;
   // What exists is found all the same, and erased rows make room.
-  for (const RowHeader* row : test.Create(Ids(0, 100))) EXPECT_NE(row, nullptr);
+  for (const RowHeader* row : test.Create(IdsFrom(0, 100))) EXPECT_NE(row, nullptr);
   test.table.Erase({50});
   EXPECT_NE(test.Create({105})[0], nullptr);
 }

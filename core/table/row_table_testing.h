@@ -18,7 +18,7 @@
 namespace keelson {
 
 // `count` ids from `first` on.
-inline std::vector<uint64_t> Ids(uint64_t first, size_t count) {
+inline std::vector<uint64_t> IdsFrom(uint64_t first, size_t count) {
   std::vector<uint64_t> ids(count);
   std::iota(ids.begin(), ids.end(), first);
   return ids;
