@@ -23,9 +23,10 @@ if ! command -v npm > /dev/null; then
   packages+=(npm)
 fi
 # clang, libclang-rt, libomp: the sanitizers and the fuzz targets; grpcio: the interoperability test; jsonschema: the
-# manifests; chromium: the dashboard.
+# manifests; chromium: the dashboard; the last line: hash tables, header files alone, that table_bench measures beside its own.
 dev_packages=(clang clang-format libclang-rt-dev libomp-dev python3-grpcio python3-protobuf python3-jsonschema
-  chromium mold)
+  chromium mold
+  libcuckoo-dev libsparsehash-dev robin-map-dev)
 if ! command -v kubectl > /dev/null; then
   # Only then: other packages of the same program exclude Debian's.
   dev_packages+=(kubernetes-client)
