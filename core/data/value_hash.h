@@ -1,0 +1,31 @@
+// The ids of values that are text, such as the strings of a column of a file.
+#ifndef KEELSON_CORE_DATA_VALUE_HASH_H_
+#define KEELSON_CORE_DATA_VALUE_HASH_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace keelson {
+
+// What tells equal values of different fields apart: the hash of the field's name.
+uint64_t FieldSalt(absl::string_view field);
+
+// A value's id among all of 64 bits. Models are trained and served by it, in programs of any
+// version, so it never changes: h is MixId (core/table/row_id.h) of the number of bytes and the
+// salt, then for each 8 bytes, the last ones filled up with zeros, read as a little-endian number
+// w: MixId(w, h). An empty value has an id like any other. Under one salt no two values of one
+// length up to 8 bytes have the same id.
+uint64_t HashValue(absl::string_view value, uint64_t salt);
+
+// The id that a feature of `num_ids` ids (FeatureSpec::num_ids) takes for a hash: where any id will
+// do, which 0 says, the hash itself, otherwise one of that many buckets, which are equally likely.
+constexpr uint64_t IdOfHash(uint64_t hash, int64_t num_ids) {
+  if (num_ids == 0) return hash;
+  __extension__ using Product = unsigned __int128;
+  return static_cast<uint64_t>(Product{hash} * static_cast<uint64_t>(num_ids) >> 64);
+}
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_DATA_VALUE_HASH_H_
