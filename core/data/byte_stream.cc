@@ -140,8 +140,9 @@ class GzipStream : public ByteStream {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ByteStream>> OpenByteStream(const std::string& path) {
-  ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, FileSystem::Real()->OpenForRead(path));
+absl::StatusOr<std::unique_ptr<ByteStream>> OpenByteStream(const std::string& path,
+                                                           FileSystem* file_system) {
+  ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, file_system->OpenForRead(path));
   if (absl::EndsWith(path, ".gz")) return std::make_unique<GzipStream>(std::move(file));
   return std::make_unique<PlainStream>(std::move(file));
 }

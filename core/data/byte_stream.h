@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/file_system.h"
 
 namespace keelson {
 
@@ -34,7 +35,8 @@ class ByteStream {
 };
 
 // Decodes gzip when `path` ends in ".gz".
-absl::StatusOr<std::unique_ptr<ByteStream>> OpenByteStream(const std::string& path);
+absl::StatusOr<std::unique_ptr<ByteStream>> OpenByteStream(
+    const std::string& path, FileSystem* file_system = FileSystem::Real());
 
 }  // namespace keelson
 
