@@ -99,6 +99,8 @@ absl::Status CheckGenerated(const v1::DataConfig& data) {
       return CheckRecords("generated_visits", data.generated_visits());
     case v1::DataConfig::kGeneratedClicks:
       return CheckRecords("generated_clicks", data.generated_clicks());
+    case v1::DataConfig::kGeneratedCtr:
+      return CheckRecords("generated_ctr", data.generated_ctr());
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;

@@ -185,6 +185,8 @@ const BadConfig kBadConfigs[] = {
      "data.train_subset.begin: expected >= 0, found -1"},
     {"SubsetEnd", "data { eval_subset { begin: 5 end: 5 } }",
      "data.eval_subset.end: expected 0 (all) or > 5 (its begin), found 5"},
+    {"CtrRecords", "data { generated_ctr { train_records: -1 } }",
+     "data.generated_ctr.train_records: expected > 0, found -1"},
     {"SaveSeconds", "checkpoint { save_seconds: -1 }",
      "checkpoint.save_seconds: expected >= 0, found -1"},
     {"SaveSteps", "checkpoint { save_steps: -1 }",

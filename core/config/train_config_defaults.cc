@@ -128,6 +128,8 @@ v1::DataConfig::GeneratedRecords* GeneratedOf(v1::DataConfig* data) {
       return data->mutable_generated_visits();
     case v1::DataConfig::kGeneratedClicks:
       return data->mutable_generated_clicks();
+    case v1::DataConfig::kGeneratedCtr:
+      return data->mutable_generated_ctr();
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;

@@ -1,5 +1,6 @@
 #include "core/data/open_generated.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
 #include "core/data/generated_clicks.h"
+#include "core/data/generated_ctr.h"
 #include "core/data/generated_digits.h"
 #include "core/data/generated_regression.h"
 #include "core/data/generated_textures.h"
@@ -22,12 +24,15 @@ struct Ranges {
   RecordSelection eval;
 };
 
+// Images are kept once they are drawn.
+constexpr int64_t kMostRecords = 10'000'000;
+constexpr int64_t kMostCtrRecords = 10'000'000'000;
+
 absl::StatusOr<int64_t> RecordCount(const std::string& path, int64_t configured,
-                                    int64_t default_count) {
-  constexpr int64_t kMax = 10'000'000;
-  if (configured < 0 || configured > kMax) {
+                                    int64_t default_count, int64_t most) {
+  if (configured < 0 || configured > most) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected 0 to ", kMax, ", found ", configured));
+        absl::StrCat(path, ": expected 0 to ", most, ", found ", configured));
   }
   return configured == 0 ? default_count : configured;
 }
@@ -35,12 +40,12 @@ absl::StatusOr<int64_t> RecordCount(const std::string& path, int64_t configured,
 // Selects from the records of data.`field`, whose numbers are `counts`.
 absl::StatusOr<Ranges> RangesOf(const v1::DataConfig& config, const std::string& field,
                                 const v1::DataConfig::GeneratedRecords& counts,
-                                const std::string& where) {
+                                const std::string& where, int64_t most = kMostRecords) {
   const std::string path = absl::StrCat("data.", field);
   ASSIGN_OR_RETURN(const int64_t train_count,
-                   RecordCount(path + ".train_records", counts.train_records(), 20'000));
+                   RecordCount(path + ".train_records", counts.train_records(), 20'000, most));
   ASSIGN_OR_RETURN(const int64_t eval_count,
-                   RecordCount(path + ".eval_records", counts.eval_records(), 4'000));
+                   RecordCount(path + ".eval_records", counts.eval_records(), 4'000, most));
   Ranges ranges;
   ASSIGN_OR_RETURN(ranges.train,
                    SelectRecords(config.train_subset(), "train_subset", where, {0, train_count}));
@@ -119,6 +124,17 @@ absl::StatusOr<Datasets> OpenClicks(const v1::DataConfig& config, const RecordSc
                   NewGeneratedClicks(columns, seed, DataSplit::kEval, r.eval.begin, r.eval.end)};
 }
 
+absl::StatusOr<Datasets> OpenCtr(const v1::DataConfig& config, const RecordSchema& schema,
+                                 uint64_t seed) {
+  ASSIGN_OR_RETURN(const CtrColumns columns, CtrColumnsOf(schema));
+  ASSIGN_OR_RETURN(const Ranges r, RangesOf(config, "generated_ctr", config.generated_ctr(),
+                                            "generated ctr", kMostCtrRecords));
+  const auto truth = std::make_shared<const CtrTruth>();
+  return Datasets{
+      NewGeneratedCtr(columns, truth, seed, DataSplit::kTrain, r.train.begin, r.train.end),
+      NewGeneratedCtr(columns, truth, seed, DataSplit::kEval, r.eval.begin, r.eval.end)};
+}
+
 }  // namespace
 
 absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const RecordSchema& schema,
@@ -132,6 +148,8 @@ absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const Recor
       return OpenVisits(config, schema, seed);
     case v1::DataConfig::kGeneratedClicks:
       return OpenClicks(config, schema, seed);
+    case v1::DataConfig::kGeneratedCtr:
+      return OpenCtr(config, schema, seed);
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;
