@@ -7,7 +7,7 @@ usage() {
 usage: deploy/run_local.sh [flags] [-- flags for every role]
   --ps N              parameter servers (default: the manifest's, 2)
   --workers N         workers (default: the manifest's, 2)
-  --data_dir DIR      IDX files to train on (default: generated digits)
+  --data_dir DIR      IDX files to train on, or those of the config (default: generated records)
   --model_dir DIR     where snapshots and event files go (default: runs/JOB-TIME/model)
   --config FILE       a TrainConfig (default: the manifest's, configs/mnist_cnn.textproto)
   --training_steps N  steps to train in all (default: the config's)

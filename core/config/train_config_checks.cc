@@ -101,6 +101,9 @@ absl::Status CheckGenerated(const v1::DataConfig& data) {
       return CheckRecords("generated_clicks", data.generated_clicks());
     case v1::DataConfig::kGeneratedCtr:
       return CheckRecords("generated_ctr", data.generated_ctr());
+    case v1::DataConfig::kLibsvm:
+    case v1::DataConfig::kCriteo:
+      return absl::OkStatus();
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;
@@ -108,8 +111,26 @@ absl::Status CheckGenerated(const v1::DataConfig& data) {
   return CheckRecords("generated", data.generated());
 }
 
+// The fields of sources that are text files.
+absl::Status CheckFiles(const v1::DataConfig& data) {
+  RETURN_IF_ERROR(NotNegative("data.max_bad_records", data.max_bad_records()));
+  if (data.has_libsvm() || data.has_criteo()) return absl::OkStatus();
+  const std::string expected = "none without data.libsvm or data.criteo";
+  if (data.train_files_size() > 0) {
+    return FieldError("data.train_files", expected, data.train_files_size());
+  }
+  if (data.eval_files_size() > 0) {
+    return FieldError("data.eval_files", expected, data.eval_files_size());
+  }
+  if (data.max_bad_records() > 0) {
+    return FieldError("data.max_bad_records", expected, data.max_bad_records());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckData(const v1::DataConfig& data, const ModelSpec& model) {
   RETURN_IF_ERROR(CheckGenerated(data));
+  RETURN_IF_ERROR(CheckFiles(data));
   RETURN_IF_ERROR(CheckSubset("data.train_subset", data.train_subset()));
   RETURN_IF_ERROR(CheckSubset("data.eval_subset", data.eval_subset()));
   return CheckClassNames(data, model);

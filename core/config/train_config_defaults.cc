@@ -117,7 +117,8 @@ void SetOptimizer(v1::OptimizerConfig* optimizer) {
   for (v1::OptimizerConfig::Group& group : *optimizer->mutable_groups()) SetKind(&group);
 }
 
-// The numbers of generated records, of whatever kind; without a kind they are digits.
+// The numbers of generated records, of whatever kind; without a kind they are digits. Null: the
+// source is files.
 v1::DataConfig::GeneratedRecords* GeneratedOf(v1::DataConfig* data) {
   switch (data->source_case()) {
     case v1::DataConfig::kGeneratedRegression:
@@ -130,6 +131,9 @@ v1::DataConfig::GeneratedRecords* GeneratedOf(v1::DataConfig* data) {
       return data->mutable_generated_clicks();
     case v1::DataConfig::kGeneratedCtr:
       return data->mutable_generated_ctr();
+    case v1::DataConfig::kLibsvm:
+    case v1::DataConfig::kCriteo:
+      return nullptr;
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;
@@ -139,6 +143,7 @@ v1::DataConfig::GeneratedRecords* GeneratedOf(v1::DataConfig* data) {
 
 void SetData(v1::DataConfig* data) {
   v1::DataConfig::GeneratedRecords* const generated = GeneratedOf(data);
+  if (generated == nullptr) return;
   if (generated->train_records() == 0) generated->set_train_records(20000);
   if (generated->eval_records() == 0) generated->set_eval_records(4000);
 }

@@ -237,6 +237,14 @@ TEST(FinalizeTrainConfigTest, KeepsWhatIsGiven) {
   EXPECT_EQ(config.data().generated().train_records(), 11);
 }
 
+TEST(FinalizeTrainConfigTest, KeepsASourceThatIsFiles) {
+  const v1::TrainConfig config = Finalized(
+      std::string(kMinimal) + "data { criteo {} train_files: 'day_*' max_bad_records: 3 }");
+  EXPECT_TRUE(config.data().has_criteo());
+  EXPECT_EQ(config.data().max_bad_records(), 3);
+  EXPECT_TRUE(Finalized(std::string(kMinimal) + "data { libsvm {} }").data().has_libsvm());
+}
+
 TEST(FinalizeTrainConfigTest, TwiceIsOnce) {
   const v1::TrainConfig once = Finalized(kMinimal);
   v1::TrainConfig twice = once;

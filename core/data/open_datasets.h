@@ -11,17 +11,18 @@
 
 namespace keelson {
 
-// Without `data_dir`: generated digits (generated_digits.h), which depend on `seed`. Otherwise the
-// IDX files in that directory, each pair `NAME-images-idx3-ubyte` and `NAME-labels-idx1-ubyte`,
-// either with or without ".gz":
+// Of the sources libsvm and criteo: text files (open_line_files.h). Of the others, without
+// `data_dir`: generated records (open_generated.h), which depend on `seed`. Otherwise the IDX files
+// in that directory, each pair `NAME-images-idx3-ubyte` and `NAME-labels-idx1-ubyte`, either with
+// or without ".gz":
 //   - a single pair, whatever its name: the first 80 % of its records train, the rest evaluate;
 //   - two pairs: the one with "train" in NAME trains, the one with "t10k" or "test" evaluates.
 // The subsets of `config` then select from these.
 //
-// `schema` is the model's: one feature, which holds an image ([28, 28, 1], [28, 28] and [784] all
-// hold one of 28x28), and one label, whose classes are enough.
+// `schema` is the model's. Of IDX files it is one feature, which holds an image ([28, 28, 1], [28,
+// 28] and [784] all hold one of 28x28), and one label, whose classes are enough.
 //
-// Errors, each naming the file or the field:
+// Errors, each naming the file or the field, of IDX files:
 //   NOT_FOUND: the directory does not exist, or holds no pair.
 //   INVALID_ARGUMENT: images without labels or labels without images; pairs that are not one for
 //     training and one for evaluation; not an IDX file of unsigned bytes with the right rank;

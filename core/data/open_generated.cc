@@ -150,6 +150,8 @@ absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const Recor
       return OpenClicks(config, schema, seed);
     case v1::DataConfig::kGeneratedCtr:
       return OpenCtr(config, schema, seed);
+    case v1::DataConfig::kLibsvm:
+    case v1::DataConfig::kCriteo:  // which are files
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;

@@ -89,7 +89,8 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
   app->add_option("--model_dir", overrides->model_dir,
                   "Overrides checkpoint.model_dir: a directory that all roles share");
   app->add_option("--data_dir", overrides->data_dir,
-                  "Overrides data.data_dir: a directory with IDX files");
+                  "Overrides data.data_dir: a directory with IDX files, or with the files of "
+                  "data.libsvm and the like");
   AddMetricsFlags(app, flags);
   app->add_option(
          "--termination_log", flags->termination_log,

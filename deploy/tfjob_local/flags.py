@@ -113,7 +113,7 @@ def _add_manifest_flags(group: "argparse._ArgumentGroup") -> None:
 
 
 def _add_training_flags(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument("--data_dir", metavar="DIR", help="IDX files to train on (default: the manifest's)")
+    group.add_argument("--data_dir", metavar="DIR", help="IDX files, or those of the config (default: the manifest's)")
     group.add_argument(
         "--model_dir",
         metavar="DIR",

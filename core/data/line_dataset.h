@@ -1,0 +1,74 @@
+// Records that are lines of text files.
+#ifndef KEELSON_CORE_DATA_LINE_DATASET_H_
+#define KEELSON_CORE_DATA_LINE_DATASET_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/base/file_system.h"
+#include "core/data/dataset.h"
+#include "core/data/line_format.h"
+#include "core/data/text_file.h"
+
+namespace keelson {
+
+// The lines of some files that are records, numbered in the files' order. Immutable; any number of
+// threads may read them together. The files stay on the disk and are read as they are needed.
+class LineRecords {
+ public:
+  // `paths` is not empty. With `max_bad_records` 0 only the first line of each file is tried here,
+  // and a line that is no record is an error of the Read that comes upon it. With more, all lines
+  // are read once, which TextFile remembers beside large files; those that are no records are left
+  // out, so that all tasks count the same records, and the log says how many of each file.
+  // INVALID_ARGUMENT, "FILE:LINE:COLUMN: expected …, found …": a line is no record, and there are
+  // more of them than allowed. Others: TextFile::Open's.
+  static absl::StatusOr<std::shared_ptr<const LineRecords>> Open(
+      const std::vector<std::string>& paths, std::unique_ptr<const LineFormat> format,
+      int64_t max_bad_records, FileSystem* file_system);
+
+  int64_t size() const { return begins_.back(); }
+  // The files, for messages: "FILE" or "FILE and 3 more".
+  std::string where() const;
+
+  // Fills a batch with these records. INVALID_ARGUMENT, "FILE:LINE:COLUMN: expected …, found …":
+  // one is no record. FAILED_PRECONDITION: a file was changed. OUT_OF_RANGE: there is no such
+  // record. DATA_LOSS: a file has become shorter.
+  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const;
+
+ private:
+  struct File {
+    std::unique_ptr<TextFile> text;
+    std::vector<int64_t> bad_lines;  // that are left out, ascending
+  };
+  // One for each file of which something was read.
+  using Readers = std::vector<std::unique_ptr<TextFile::Reader>>;
+
+  explicit LineRecords(std::unique_ptr<const LineFormat> format) : format_(std::move(format)) {}
+
+  absl::Status Add(std::unique_ptr<TextFile> text, int64_t max_bad_records);
+  absl::Status CheckFirstLine(const TextFile& text) const;
+  // The lines of a file that are no records, of which there may be `most`.
+  absl::StatusOr<std::vector<int64_t>> FindBadLines(const TextFile& text, int64_t most,
+                                                    int64_t max_bad_records) const;
+  absl::Status ReadRecords(absl::Span<const int64_t> records, Readers* readers, Batch* batch) const;
+  absl::Status ReadRecord(int64_t record, int64_t row, Readers* readers, Batch* batch) const;
+
+  const std::unique_ptr<const LineFormat> format_;
+  std::vector<File> files_;
+  std::vector<int64_t> begins_ = {0};  // the first record of each file, and the end
+  int64_t bad_records_ = 0;
+};
+
+// Records [begin, end) of `records`, which several datasets may share.
+std::unique_ptr<Dataset> NewLineDataset(std::shared_ptr<const LineRecords> records, int64_t begin,
+                                        int64_t end);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_DATA_LINE_DATASET_H_

@@ -1,0 +1,145 @@
+#include "core/data/line_dataset.h"
+
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/file_system_testing.h"
+#include "core/data/libsvm_format.h"
+#include "gmock/gmock.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const RecordSchema kBagSchema = {{{"features", {}, FeatureKind::kBag, true}}, {{"label", 0}}};
+
+std::unique_ptr<const LineFormat> BagFormat() { return *NewLibsvmFormat({}, kBagSchema); }
+
+class LineDatasetTest : public testing::Test {
+ protected:
+  absl::StatusOr<std::shared_ptr<const LineRecords>> Open(const std::vector<std::string>& paths,
+                                                          int64_t max_bad_records = 0) {
+    return LineRecords::Open(paths, BagFormat(), max_bad_records, &files_);
+  }
+
+  static std::vector<float> Labels(const Dataset& dataset) {
+    std::vector<int64_t> all(dataset.num_records());
+    std::iota(all.begin(), all.end(), 0);
+    return Labels(dataset, all);
+  }
+  static std::vector<float> Labels(const Dataset& dataset, const std::vector<int64_t>& records) {
+    Batch batch;
+    const absl::Status status = dataset.Read(records, &batch);
+    EXPECT_TRUE(status.ok()) << status;
+    return {batch.labels[0].span().begin(), batch.labels[0].span().end()};
+  }
+  // All records of an opening that succeeds.
+  static std::unique_ptr<Dataset> All(const std::shared_ptr<const LineRecords>& records) {
+    return NewLineDataset(records, 0, records->size());
+  }
+
+  MemoryFileSystem files_;
+};
+
+TEST_F(LineDatasetTest, RecordsOfSeveralFilesInAnyOrder) {
+  files_.SetContent("/a", "0 1:1\n1\n2");
+  files_.SetContent("/b", "3\n");
+  files_.SetContent("/c", "4\r\n5 7:2 8:3\r\n");
+  const auto records = Open({"/a", "/b", "/c"});
+  ASSERT_TRUE(records.ok()) << records.status();
+  EXPECT_EQ((*records)->where(), "/a and 2 more");
+  const auto dataset = All(*records);
+  EXPECT_THAT(Labels(*dataset), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(Labels(*dataset, {5, 0, 3, 3, 4}), ElementsAre(5, 0, 3, 3, 4));
+  const auto part = NewLineDataset(*records, 2, 5);
+  EXPECT_EQ(part->num_records(), 3);
+  EXPECT_THAT(Labels(*part), ElementsAre(2, 3, 4));
+  Batch batch;
+  EXPECT_EQ(part->Read({{3}}, &batch).code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(part->Read({{-1}}, &batch).code(), absl::StatusCode::kOutOfRange);
+}
+
+TEST_F(LineDatasetTest, ABatchThatIsReadAgainHasNothingOfBefore) {
+  files_.SetContent("/a", "0 1:1 2:2\n1 3:3\n");
+  const auto dataset = All(*Open({"/a"}));
+  Batch batch;
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(dataset->Read({{1, 0}}, &batch).ok());
+    EXPECT_THAT(batch.features[0].ids, ElementsAre(3, 1, 2));
+    EXPECT_THAT(batch.features[0].weights, ElementsAre(3, 1, 2));
+    EXPECT_THAT(batch.features[0].offsets, ElementsAre(0, 1, 3));
+  }
+}
+
+TEST_F(LineDatasetTest, ABadLineIsAnErrorWhenItIsRead) {
+  files_.SetContent("/a", "0\n1 1:1\n2 1:x\n");
+  const auto dataset = All(*Open({"/a"}));
+  EXPECT_THAT(Labels(*dataset, {0, 1}), ElementsAre(0, 1));
+  Batch batch;
+  EXPECT_EQ(
+      dataset->Read({{0, 2}}, &batch),
+      absl::InvalidArgumentError("/a:3:5: expected a finite number as the value, found \"x\""));
+}
+
+TEST_F(LineDatasetTest, AFileOfAnotherFormatIsAnErrorAtOnce) {
+  files_.SetContent("/a", "0\n");
+  files_.SetContent("/b", "label,features\n1,2\n");
+  EXPECT_EQ(Open({"/a", "/b"}).status(),
+            absl::InvalidArgumentError("/b:1:1: expected a label, found \"label,features\""));
+}
+
+TEST_F(LineDatasetTest, BadRecordsAreLeftOut) {
+  // Bad: 0, 3, 4, 20, 39.
+  std::string content;
+  std::vector<float> good;
+  for (int i = 0; i < 40; ++i) {
+    const bool bad = i == 0 || i == 3 || i == 4 || i == 20 || i == 39;
+    absl::StrAppend(&content, i, bad ? " 1:1 x\n" : " 1:1\n");
+    if (!bad) good.push_back(static_cast<float>(i));
+  }
+  files_.SetContent("/a", content);
+  files_.SetContent("/b", "40\nx\n41\n");
+  good.push_back(40);
+  good.push_back(41);
+  const auto records = Open({"/a", "/b"}, 6);
+  ASSERT_TRUE(records.ok()) << records.status();
+  const auto dataset = All(*records);
+  EXPECT_EQ(Labels(*dataset), good);
+  EXPECT_THAT(Labels(*dataset, {34, 0, 36, 18}),
+              ElementsAre(good[34], good[0], good[36], good[18]));
+}
+
+TEST_F(LineDatasetTest, OneBadRecordMoreIsAnError) {
+  files_.SetContent("/a", "0\nx\n1\n");
+  files_.SetContent("/b", "2\n3\ny\n");
+  EXPECT_TRUE(Open({"/a", "/b"}, 2).ok());
+  EXPECT_EQ(Open({"/a", "/b"}, 1).status(),
+            absl::InvalidArgumentError("/b:3:1: expected a label, found \"y\"; it is one bad "
+                                       "record more than data.max_bad_records (1)"));
+}
+
+TEST_F(LineDatasetTest, AFileThatChangesIsAnError) {
+  files_.SetContent("/a", "0\n1\n");
+  const auto dataset = All(*Open({"/a"}));
+  EXPECT_THAT(Labels(*dataset), ElementsAre(0, 1));
+  ASSERT_TRUE(files_.CreateDirectories("/later").ok());
+  files_.SetContent("/a", "5\n6\n");
+  Batch batch;
+  const absl::Status status = dataset->Read({{0}}, &batch);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/a: expected the file as it was"));
+}
+
+TEST_F(LineDatasetTest, FilesThatAreNotReadMayChange) {
+  files_.SetContent("/a", "0\n");
+  files_.SetContent("/b", "1\n");
+  const auto dataset = All(*Open({"/a", "/b"}));
+  ASSERT_TRUE(files_.CreateDirectories("/later").ok());
+  files_.SetContent("/b", "7\n");
+  EXPECT_THAT(Labels(*dataset, {0}), ElementsAre(0));
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,50 @@
+// Formats of text files in which each line is a record.
+#ifndef KEELSON_CORE_DATA_LINE_FORMAT_H_
+#define KEELSON_CORE_DATA_LINE_FORMAT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "core/model/spec/batch.h"
+#include "core/model/spec/record_schema.h"
+
+namespace keelson {
+
+// Why a line is no record.
+struct LineError {
+  size_t column = 0;  // the byte of the line, from 1, with which it begins
+  std::string expected;
+  std::string found;
+};
+
+// Reads what a model takes of a record from a line. Immutable; any number of threads may use it
+// together.
+class LineFormat {
+ public:
+  virtual ~LineFormat() = default;
+
+  // The model's.
+  const RecordSchema& schema() const { return schema_; }
+
+  // Of all on which it depends which lines are records; never 0. A change of the code that makes
+  // another line one changes it too.
+  virtual uint64_t fingerprint() const = 0;
+
+  // Fills row `row` of a batch that has room for more (Resize); the rows are filled in their order.
+  // The byte behind the line may be read, and is "\n" or "\r". False: it is no record; `batch` is
+  // then as if it had not been tried, but for the row's numbers, ids and label, and `error` is set.
+  virtual bool Parse(absl::string_view line, int64_t row, Batch* batch, LineError* error) const = 0;
+
+ protected:
+  explicit LineFormat(RecordSchema schema) : schema_(std::move(schema)) {}
+
+ private:
+  const RecordSchema schema_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_DATA_LINE_FORMAT_H_

@@ -1,0 +1,93 @@
+#include "core/data/open_line_files.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "core/base/status_macros.h"
+#include "core/data/criteo_format.h"
+#include "core/data/data_files.h"
+#include "core/data/libsvm_format.h"
+#include "core/data/line_dataset.h"
+#include "core/data/line_format.h"
+#include "core/data/record_selection.h"
+
+namespace keelson {
+namespace {
+
+class LineFilesOpener {
+ public:
+  LineFilesOpener(const v1::DataConfig& config, const RecordSchema& schema, FileSystem* file_system)
+      : config_(config), schema_(schema), file_system_(file_system) {}
+
+  absl::StatusOr<Datasets> Open() const {
+    if (config_.data_dir().empty()) {
+      return absl::InvalidArgumentError(
+          "data.data_dir: expected the directory of the files (--data_dir), found none");
+    }
+    ASSIGN_OR_RETURN(const std::vector<std::string> train_files,
+                     Find(config_.train_files(), "data.train_files"));
+    ASSIGN_OR_RETURN(const Records train, Read(train_files));
+    if (config_.eval_files().empty()) return Split(train);
+    ASSIGN_OR_RETURN(const std::vector<std::string> eval_files,
+                     Find(config_.eval_files(), "data.eval_files"));
+    if (eval_files == train_files) return Select(train, All(train), train, All(train));
+    ASSIGN_OR_RETURN(const Records eval, Read(eval_files));
+    return Select(train, All(train), eval, All(eval));
+  }
+
+ private:
+  using Records = std::shared_ptr<const LineRecords>;
+
+  static RecordSelection All(const Records& records) { return {0, records->size()}; }
+
+  absl::StatusOr<std::vector<std::string>> Find(
+      const google::protobuf::RepeatedPtrField<std::string>& patterns,
+      absl::string_view field) const {
+    return FindDataFiles(config_.data_dir(),
+                         std::vector<std::string>(patterns.begin(), patterns.end()), field,
+                         file_system_);
+  }
+
+  absl::StatusOr<std::unique_ptr<const LineFormat>> Format() const {
+    if (config_.has_criteo()) return NewCriteoFormat(config_.criteo(), schema_);
+    return NewLibsvmFormat(config_.libsvm(), schema_);
+  }
+
+  absl::StatusOr<Records> Read(const std::vector<std::string>& paths) const {
+    ASSIGN_OR_RETURN(std::unique_ptr<const LineFormat> format, Format());
+    return LineRecords::Open(paths, std::move(format), config_.max_bad_records(), file_system_);
+  }
+
+  absl::StatusOr<Datasets> Split(const Records& records) const {
+    const int64_t boundary = records->size() * 4 / 5;
+    return Select(records, {0, boundary}, records, {boundary, records->size()});
+  }
+
+  absl::StatusOr<Datasets> Select(const Records& train, RecordSelection train_all,
+                                  const Records& eval, RecordSelection eval_all) const {
+    ASSIGN_OR_RETURN(
+        const RecordSelection train_range,
+        SelectRecords(config_.train_subset(), "train_subset", train->where(), train_all));
+    ASSIGN_OR_RETURN(const RecordSelection eval_range,
+                     SelectRecords(config_.eval_subset(), "eval_subset", eval->where(), eval_all));
+    return Datasets{NewLineDataset(train, train_range.begin, train_range.end),
+                    NewLineDataset(eval, eval_range.begin, eval_range.end)};
+  }
+
+  const v1::DataConfig& config_;
+  const RecordSchema& schema_;
+  FileSystem* const file_system_;
+};
+
+}  // namespace
+
+absl::StatusOr<Datasets> OpenLineFiles(const v1::DataConfig& config, const RecordSchema& schema,
+                                       FileSystem* file_system) {
+  return LineFilesOpener(config, schema, file_system).Open();
+}
+
+}  // namespace keelson
