@@ -31,6 +31,10 @@ class ABSL_LOCKABLE Mutex {
     mutex_.unlock();
   }
 
+  // For the analysis of annotations, in functions that are only called by who has the lock. Checks
+  // nothing when it runs.
+  void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() {}
+
  private:
   friend class CondVar;
   std::mutex mutex_;

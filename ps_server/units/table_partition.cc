@@ -1,0 +1,277 @@
+#include "ps_server/units/table_partition.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+#include "core/table/row_cut.h"
+#include "core/wire/row_codec.h"
+
+namespace keelson {
+namespace {
+
+// Rows that are worked on together: their lines are still in the cache when they are updated.
+constexpr size_t kRowsAtATime = 96;
+// Floats of the gradients that are decoded together.
+constexpr size_t kFloatsAtATime = 16 * 1024;
+// Places that a reader of a cut looks at, and rows that it copies, while it has the lock.
+constexpr size_t kPlacesAtATime = 4096;
+constexpr size_t kCutRowsAtATime = 128;
+
+size_t RowsAtATime(int64_t dim) {
+  return std::clamp<size_t>(kFloatsAtATime / static_cast<size_t>(dim), 1, kRowsAtATime);
+}
+
+uint32_t MissedBetween(uint32_t last_step, int64_t step) {
+  const int64_t missed = step - static_cast<int64_t>(last_step) - 1;
+  return static_cast<uint32_t>(
+      std::clamp<int64_t>(missed, 0, std::numeric_limits<uint32_t>::max()));
+}
+
+void NoteUpdate(int64_t step, RowHeader* row) {
+  if (row->updates < std::numeric_limits<uint16_t>::max()) ++row->updates;
+  row->last_step = std::max(row->last_step, static_cast<uint32_t>(step));
+}
+
+}  // namespace
+
+TableSize& TableSize::operator+=(const TableSize& other) {
+  rows += other.rows;
+  bytes += other.bytes;
+  refused_rows += other.refused_rows;
+  return *this;
+}
+
+TablePartition::TablePartition(absl::Span<const ServedTable> tables, size_t unit,
+                               AppliedSequences* sequences)
+    : tables_(tables), unit_(unit), sequences_(sequences), refused_rows_(tables.size()) {
+  for (const ServedTable& table : tables) rows_.push_back(std::make_unique<RowTable>(&table.rows));
+}
+
+bool TablePartition::Apply(const PushIdentity& push, const RowTime& time,
+                           absl::Span<const RowUpdate> updates) {
+  MutexLock lock(&mu_);
+  if (!TakeSequence(push)) {
+    SkipGradients(updates);
+    return false;
+  }
+  for (const RowUpdate& update : updates) {
+    VisitGradients(update, [&](absl::Span<const uint64_t> ids, absl::Span<const float> gradients) {
+      mu_.AssertHeld();
+      UpdateRows(update.table, ids, time, gradients);
+    });
+  }
+  return true;
+}
+
+StageResult TablePartition::Stage(const PushIdentity& push, const RoundId& round, float weight,
+                                  absl::Span<const RowUpdate> updates) {
+  MutexLock lock(&mu_);
+  if (sum_ != nullptr && round < sum_->id()) {
+    SkipGradients(updates);
+    return StageResult::kOutdated;
+  }
+  if (!TakeSequence(push)) {
+    SkipGradients(updates);
+    return StageResult::kDuplicate;
+  }
+  if (sum_ == nullptr || sum_->id() != round) {
+    std::vector<size_t> dims;
+    for (const ServedTable& table : tables_) dims.push_back(table.spec.dim);
+    sum_ = std::make_unique<RowRoundSum>(round, dims);
+  }
+  RowRoundSum& sum = *sum_;
+  sum.BeginPush(weight);
+  for (const RowUpdate& update : updates) {
+    VisitGradients(update, [&](absl::Span<const uint64_t> ids, absl::Span<const float> gradients) {
+      sum.Add(update.table, ids, gradients);
+    });
+  }
+  return StageResult::kAdded;
+}
+
+uint32_t TablePartition::Contributions(const RoundId& round) const {
+  MutexLock lock(&mu_);
+  return sum_ != nullptr && sum_->id() == round ? sum_->contributions() : 0;
+}
+
+void TablePartition::CommitRound(const RowTime& time) {
+  MutexLock lock(&mu_);
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    sum_->VisitMeans(t, RowsAtATime(tables_[t].spec.dim),
+                     [&](absl::Span<const uint64_t> ids, absl::Span<const float> means) {
+                       mu_.AssertHeld();
+                       UpdateRows(t, ids, time, means);
+                     });
+  }
+  sum_ = nullptr;
+}
+
+void TablePartition::SkipGradients(absl::Span<const RowUpdate> updates) const {
+  for (const RowUpdate& update : updates) {
+    update.gradients->Skip(update.ids.size() *
+                           RowBytes(update.format, tables_[update.table].spec.dim));
+  }
+}
+
+void TablePartition::VisitGradients(const RowUpdate& update, GradientUser use) const {
+  const int64_t dim = tables_[update.table].spec.dim;
+  const size_t most = RowsAtATime(dim);
+  std::vector<float> gradients(std::min(most, update.ids.size()) * dim);
+  for (size_t begin = 0; begin < update.ids.size(); begin += most) {
+    const absl::Span<const uint64_t> ids = update.ids.subspan(begin, most);
+    const absl::Span<float> decoded = absl::MakeSpan(gradients).first(ids.size() * dim);
+    TakeRows(update.format, update.gradients, dim, decoded);
+    use(ids, decoded);
+  }
+}
+
+void TablePartition::UpdateRows(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
+                                absl::Span<const float> gradients) {
+  std::array<RowHeader*, kRowsAtATime> headers;
+  std::array<float*, kRowsAtATime> rows;
+  std::array<uint16_t, kRowsAtATime> updates;
+  std::array<uint32_t, kRowsAtATime> missed;
+  const size_t n = ids.size();
+  // An error is a row that could not be made, which is null.
+  rows_[table]->FindOrCreate(ids, n, absl::MakeSpan(headers).first(n)).IgnoreError();
+  for (size_t i = 0; i < n; ++i) {
+    RowHeader* const row = headers[i];
+    rows[i] = row == nullptr ? nullptr : row->values();
+    updates[i] = row == nullptr ? 0 : row->updates;
+    missed[i] = row == nullptr || row->updates == 0 ? 0 : MissedBetween(row->last_step, time.step);
+    if (row == nullptr) {
+      ++refused_rows_[table];
+    } else {
+      NoteUpdate(time.step, row);
+    }
+  }
+  RowBatch batch;
+  batch.rows = absl::MakeConstSpan(rows).first(n);
+  batch.gradients.data = reinterpret_cast<const uint8_t*>(gradients.data());
+  batch.gradients.stride = tables_[table].spec.dim * sizeof(float);
+  batch.updates = absl::MakeConstSpan(updates).first(n);
+  batch.missed = absl::MakeConstSpan(missed).first(n);
+  batch.step = time.step;
+  batch.learning_rate = time.learning_rate;
+  batch.missed_learning_rate = time.missed_learning_rate;
+  tables_[table].optimizer->Update(batch);
+}
+
+void TablePartition::Read(const RowTime& time, absl::Span<const RowQuery> queries) const {
+  MutexLock lock(&mu_);
+  for (const RowQuery& query : queries) ReadRows(time, query);
+}
+
+void TablePartition::ReadRows(const RowTime& time, const RowQuery& query) const {
+  const ServedTable& table = tables_[query.table];
+  const int64_t dim = table.spec.dim;
+  const size_t most = RowsAtATime(dim);
+  std::array<const RowHeader*, kRowsAtATime> found;
+  std::vector<const float*> values;
+  std::vector<uint32_t> missed;
+  std::vector<float> caught_up;
+  RowAnswer& answer = *query.answer;
+  for (size_t begin = 0; begin < query.ids.size(); begin += most) {
+    const absl::Span<const uint64_t> ids = query.ids.subspan(begin, most);
+    rows_[query.table]->Find(ids, absl::MakeSpan(found).first(ids.size()));
+    values.clear();
+    missed.clear();
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (found[i] == nullptr) continue;
+      const size_t bit = query.first_bit + begin + i;
+      answer.presence[bit / 8] |= static_cast<uint8_t>(1 << (bit % 8));
+      values.push_back(found[i]->values());
+      missed.push_back(MissedBetween(found[i]->last_step, time.step));
+    }
+    const size_t end = answer.rows.size();
+    answer.rows.resize(end + values.size() * RowBytes(query.format, dim));
+    auto* const to = reinterpret_cast<uint8_t*>(answer.rows.data()) + end;
+    answer.num_rows += static_cast<uint32_t>(values.size());
+    if (!table.optimizer->catches_up()) {
+      EncodeRows(query.format, values, dim, to);
+      continue;
+    }
+    caught_up.resize(values.size() * dim);
+    RowReadBatch batch;
+    batch.rows = values;
+    batch.missed = missed;
+    batch.step = time.step;
+    batch.learning_rate = time.missed_learning_rate;
+    batch.values = caught_up.data();
+    batch.stride = dim;
+    table.optimizer->Read(batch);
+    EncodeRows(query.format, absl::MakeConstSpan(caught_up), dim, to);
+  }
+}
+
+std::vector<TableSize> TablePartition::Sizes() const {
+  MutexLock lock(&mu_);
+  std::vector<TableSize> sizes;
+  for (size_t t = 0; t < rows_.size(); ++t) {
+    const RowTable& rows = *rows_[t];
+    const size_t bytes = rows.row_bytes() + rows.index_bytes() + rows.undo_bytes();
+    sizes.push_back(
+        {static_cast<int64_t>(rows.rows()), static_cast<int64_t>(bytes), refused_rows_[t]});
+  }
+  return sizes;
+}
+
+void TablePartition::StartCut(uint64_t generation) {
+  MutexLock lock(&mu_);
+  for (const auto& rows : rows_) {
+    rows->EndCut();
+    rows->StartCut(generation).IgnoreError();  // none is open, and generations rise
+  }
+  cut_ = generation;
+}
+
+void TablePartition::EndCut(uint64_t generation) {
+  MutexLock lock(&mu_);
+  if (cut_ != generation) return;
+  for (const auto& rows : rows_) rows->EndCut();
+  cut_ = 0;
+}
+
+absl::Status TablePartition::ReadCut(uint64_t generation, size_t table, RowVisitor visit,
+                                     absl::FunctionRef<absl::Status()> go_on) {
+  const auto ended = [&] {
+    return absl::UnavailableError(
+        absl::StrCat("table ", tables_[table].spec.name, ": the cut has been ended"));
+  };
+  std::unique_ptr<RowCutReader> reader;
+  for (bool more = true; more;) {
+    RETURN_IF_ERROR(go_on());
+    MutexLock lock(&mu_);
+    if (cut_ != generation) return ended();
+    if (reader == nullptr) reader = std::make_unique<RowCutReader>(rows_[table].get());
+    more = reader->Collect(kPlacesAtATime);
+  }
+  reader->Sort();
+  std::array<const RowHeader*, kCutRowsAtATime> rows;
+  while (true) {
+    RETURN_IF_ERROR(go_on());
+    MutexLock lock(&mu_);
+    if (cut_ != generation) return ended();
+    ASSIGN_OR_RETURN(const size_t n, reader->Next(absl::MakeSpan(rows)));
+    if (n == 0) return absl::OkStatus();
+    visit(*rows_[table], absl::MakeConstSpan(rows).first(n));
+  }
+}
+
+absl::Status TablePartition::AddRows(size_t table, absl::Span<const uint64_t> ids, RowFiller fill) {
+  MutexLock lock(&mu_);
+  std::array<RowHeader*, kRowsAtATime> rows;
+  for (size_t begin = 0; begin < ids.size(); begin += rows.size()) {
+    const absl::Span<const uint64_t> part = ids.subspan(begin, rows.size());
+    RETURN_IF_ERROR(
+        rows_[table]->FindOrCreate(part, part.size(), absl::MakeSpan(rows).first(part.size())));
+    for (size_t i = 0; i < part.size(); ++i) fill(begin + i, rows[i]);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace keelson

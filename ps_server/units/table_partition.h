@@ -1,0 +1,157 @@
+// One of the 256 partitions that the rows of all tables of a job are divided into: the unit of
+// locking, of exactly-once pushes and of snapshots, as Block is for variables.
+//
+// What differs from a block: a pull copies rows under the lock instead of taking a reference, since
+// a row is as small as a reference and its bookkeeping; and a cut opens a generation, in which the
+// first change of each row keeps what it was, since every message touches every partition.
+#ifndef KEELSON_PS_SERVER_UNITS_TABLE_PARTITION_H_
+#define KEELSON_PS_SERVER_UNITS_TABLE_PARTITION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "core/base/mutex.h"
+#include "core/optim/row_optimizer.h"
+#include "core/table/initial_rows.h"
+#include "core/table/row_layout.h"
+#include "core/table/row_table.h"
+#include "core/tensor/table_spec.h"
+#include "core/wire/byte_rope.h"
+#include "core/wire/wire_format.h"
+#include "ps_server/units/applied_sequences.h"
+#include "ps_server/units/block.h"
+#include "ps_server/units/row_round_sum.h"
+
+namespace keelson {
+
+// What all partitions of a table share. It stays where it is.
+struct ServedTable {
+  TableSpec spec;
+  RowLayout layout;
+  InitialRows initial;
+  const RowOptimizer* optimizer = nullptr;
+  RowTable::Options rows = {};  // points to the others
+};
+
+// The gradients of rows of one table, which a message has for a partition: one for each of the ids,
+// which are distinct. The cursor is at the first one, and is moved behind the last.
+struct RowUpdate {
+  size_t table = 0;
+  absl::Span<const uint64_t> ids;
+  WireFormat format = WireFormat::kFloat32;
+  ByteCursor* gradients = nullptr;
+};
+
+// Rows of one table that an answer has: a bit for each id that was asked for, then the rows that
+// exist.
+struct RowAnswer {
+  std::vector<uint8_t> presence;
+  std::string rows;  // encoded
+  uint32_t num_rows = 0;
+};
+
+// A part of such an answer: of these ids, the first of which has the bit `first_bit`.
+struct RowQuery {
+  size_t table = 0;
+  absl::Span<const uint64_t> ids;
+  WireFormat format = WireFormat::kFloat32;
+  size_t first_bit = 0;
+  RowAnswer* answer = nullptr;
+};
+
+// The time at which rows are read or updated, for optimizers that make up for missed steps.
+struct RowTime {
+  int64_t step = 0;  // that an update belongs to; when reading: steps that have been done
+  float learning_rate = 0;
+  // Of the steps that rows have missed.
+  float missed_learning_rate = 0;
+};
+
+// What there is of a table.
+struct TableSize {
+  int64_t rows = 0;
+  // Of rows and their index, and of what is kept for an open cut.
+  int64_t bytes = 0;
+  // Updates of rows that could not be made.
+  int64_t refused_rows = 0;
+
+  TableSize& operator+=(const TableSize& other);
+};
+
+// Thread-safe.
+class TablePartition {
+ public:
+  // Unit `unit` of the shard with these `sequences`. All outlive this.
+  TablePartition(absl::Span<const ServedTable> tables, size_t unit, AppliedSequences* sequences);
+
+  // Applies gradients, which have been checked, creating rows as needed. False, and nothing changes
+  // but the cursors: this push or a later one of the same incarnation has been applied already. A
+  // row for which there is no memory is left out, and counted.
+  bool Apply(const PushIdentity& push, const RowTime& time, absl::Span<const RowUpdate> updates);
+
+  // As Block's.
+  StageResult Stage(const PushIdentity& push, const RoundId& round, float weight,
+                    absl::Span<const RowUpdate> updates);
+  uint32_t Contributions(const RoundId& round) const;
+  void CommitRound(const RowTime& time);
+
+  // Adds rows to answers; reading creates none.
+  void Read(const RowTime& time, absl::Span<const RowQuery> queries) const;
+
+  // Of each table.
+  std::vector<TableSize> Sizes() const;
+
+  // ---- Cuts. One is open at a time; StartCut ends the one before. Generations rise.
+
+  void StartCut(uint64_t generation);
+  void EndCut(uint64_t generation);
+  // Passes the rows that a table had at the cut to `visit`, ids ascending, some at a time; `visit`
+  // is called with the lock, and must be quick. `go_on` is called without it. UNAVAILABLE: the cut
+  // has been ended. RESOURCE_EXHAUSTED: there was no memory to keep it. Errors of `go_on`.
+  using RowVisitor =
+      absl::FunctionRef<void(const RowTable& table, absl::Span<const RowHeader* const> rows)>;
+  absl::Status ReadCut(uint64_t generation, size_t table, RowVisitor visit,
+                       absl::FunctionRef<absl::Status()> go_on);
+
+  // ---- Restoring, before the partition is used by others.
+
+  // Creates rows and has `fill` set their header's counters, values and slots; ids are distinct and
+  // not there yet. RESOURCE_EXHAUSTED: there is no memory.
+  using RowFiller = absl::FunctionRef<void(size_t index, RowHeader* row)>;
+  absl::Status AddRows(size_t table, absl::Span<const uint64_t> ids, RowFiller fill);
+
+ private:
+  bool TakeSequence(const PushIdentity& push) {
+    return sequences_->Take(unit_, push.incarnation, push.sequence);
+  }
+  void SkipGradients(absl::Span<const RowUpdate> updates) const;
+  // Calls `use` with parts of the update and their gradients as float32 [ids, dim].
+  using GradientUser =
+      absl::FunctionRef<void(absl::Span<const uint64_t> ids, absl::Span<const float> gradients)>;
+  void VisitGradients(const RowUpdate& update, GradientUser use) const;
+  void UpdateRows(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
+                  absl::Span<const float> gradients) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ReadRows(const RowTime& time, const RowQuery& query) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const absl::Span<const ServedTable> tables_;
+  const size_t unit_;
+  AppliedSequences* const sequences_;
+
+  mutable Mutex mu_;
+  std::vector<std::unique_ptr<RowTable>> rows_ ABSL_GUARDED_BY(mu_);  // by table
+  std::unique_ptr<RowRoundSum> sum_ ABSL_GUARDED_BY(mu_);             // null: no round is open
+  uint64_t cut_ ABSL_GUARDED_BY(mu_) = 0;                             // 0: none is open
+  std::vector<int64_t> refused_rows_ ABSL_GUARDED_BY(mu_);            // by table
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_PS_SERVER_UNITS_TABLE_PARTITION_H_

@@ -1,0 +1,114 @@
+#include "ps_server/units/table_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+#include "core/table/row_id.h"
+
+namespace keelson {
+
+TableCut::~TableCut() {
+  for (const auto& partition : store_->partitions_) partition->EndCut(generation_);
+}
+
+int64_t TableCut::Rows(uint32_t partition, size_t table) const {
+  return rows_[partition - store_->partitions().first][table];
+}
+
+int64_t TableCut::Rows(size_t table) const {
+  int64_t rows = 0;
+  for (const std::vector<int64_t>& counts : rows_) rows += counts[table];
+  return rows;
+}
+
+absl::Status TableCut::Read(uint32_t partition, size_t table, TablePartition::RowVisitor visit,
+                            absl::FunctionRef<absl::Status()> go_on) const {
+  return store_->Partition(partition)->ReadCut(generation_, table, visit, go_on);
+}
+
+absl::StatusOr<std::unique_ptr<TableStore>> TableStore::Create(
+    Options options, const TableOptimizers* optimizers, const LearningRateSchedule* learning_rate,
+    AppliedSequences* sequences) {
+  std::unique_ptr<TableStore> store(new TableStore(std::move(options), learning_rate));
+  const Options& made = store->options_;
+  for (size_t t = 0; t < made.tables.size(); ++t) {
+    const TableSpec& spec = made.tables[t];
+    const RowOptimizer& optimizer = optimizers->Of(t);
+    std::vector<RowSlot> slots;
+    for (const RowSlotSpec& slot : optimizer.slots()) {
+      slots.push_back({static_cast<int64_t>(slot.floats), slot.initial_value});
+    }
+    ASSIGN_OR_RETURN(RowLayout layout, RowLayout::Create(spec.dim, std::move(slots)));
+    store->tables_.push_back({spec,
+                              std::move(layout),
+                              InitialRows(spec.initializer, made.seed, TableSalt(spec.name)),
+                              &optimizer,
+                              {}});
+    store->wire_tables_.emplace_back(spec);
+  }
+  for (ServedTable& table : store->tables_) {
+    table.rows.layout = &table.layout;
+    table.rows.initial = &table.initial;
+    table.rows.memory = &store->memory_;
+    table.rows.salt = TableSalt(table.spec.name);
+  }
+  for (uint32_t i = 0; i < made.partitions.count; ++i) {
+    store->partitions_.push_back(
+        std::make_unique<TablePartition>(store->tables_, made.first_unit + i, sequences));
+  }
+  return store;
+}
+
+RowTime TableStore::UpdateAt(int64_t step, float learning_rate) {
+  int64_t done = steps_done();
+  while (done <= step && !steps_done_.compare_exchange_weak(done, step + 1)) {
+  }
+  return {step, learning_rate, learning_rate_.At(step)};
+}
+
+RowTime TableStore::ReadNow() const {
+  const int64_t done = steps_done();
+  const float rate = learning_rate_.At(std::max<int64_t>(0, done - 1));
+  return {done, rate, rate};
+}
+
+absl::Status TableStore::CheckContributions(const RoundId& round, uint32_t contributions) const {
+  for (size_t i = 0; i < partitions_.size(); ++i) {
+    const uint32_t found = partitions_[i]->Contributions(round);
+    if (found == contributions) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(round.ToString(), ": partition ", options_.partitions.first + i,
+                     " of the tables: expected ", contributions, " contributions, found ", found));
+  }
+  return absl::OkStatus();
+}
+
+void TableStore::CommitRound(const RoundId& round, float learning_rate, ThreadPool* pool) {
+  const RowTime time = UpdateAt(round.round, learning_rate);
+  pool->RunAll(partitions_.size(), [&](size_t i) { partitions_[i]->CommitRound(time); });
+}
+
+std::shared_ptr<const TableCut> TableStore::Cut() {
+  const uint64_t generation = ++generation_;
+  std::shared_ptr<TableCut> cut(new TableCut(this, generation));
+  cut->steps_done_ = steps_done();
+  for (const auto& partition : partitions_) {
+    partition->StartCut(generation);
+    std::vector<int64_t>& rows = cut->rows_.emplace_back();
+    for (const TableSize& size : partition->Sizes()) rows.push_back(size.rows);
+  }
+  return cut;
+}
+
+std::vector<TableSize> TableStore::Sizes() const {
+  std::vector<TableSize> sizes(tables_.size());
+  for (const auto& partition : partitions_) {
+    const std::vector<TableSize> of_partition = partition->Sizes();
+    for (size_t t = 0; t < sizes.size(); ++t) sizes[t] += of_partition[t];
+  }
+  return sizes;
+}
+
+}  // namespace keelson

@@ -1,0 +1,124 @@
+// The rows of a shard's tables: those of the virtual partitions that the shard has.
+#ifndef KEELSON_PS_SERVER_UNITS_TABLE_STORE_H_
+#define KEELSON_PS_SERVER_UNITS_TABLE_STORE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/base/thread_pool.h"
+#include "core/cluster/placement.h"
+#include "core/optim/learning_rate.h"
+#include "core/optim/table_optimizers.h"
+#include "core/table/row_id.h"
+#include "core/table/row_memory.h"
+#include "core/table/row_sections.h"
+#include "ps_server/units/applied_sequences.h"
+#include "ps_server/units/table_partition.h"
+
+namespace keelson {
+
+class TableStore;
+
+// All rows of a shard's tables at one instant. Ends with its last holder, and when the next one is
+// taken; the store outlives it.
+class TableCut {
+ public:
+  ~TableCut();
+  TableCut(const TableCut&) = delete;
+  TableCut& operator=(const TableCut&) = delete;
+
+  // The rows that a table has in the partition, which is one of the shard's.
+  int64_t Rows(uint32_t partition, size_t table) const;
+  // Of all partitions.
+  int64_t Rows(size_t table) const;
+  // Steps that had been done, which is what rows' last_step is compared with.
+  int64_t steps_done() const { return steps_done_; }
+  // See TablePartition::ReadCut.
+  absl::Status Read(uint32_t partition, size_t table, TablePartition::RowVisitor visit,
+                    absl::FunctionRef<absl::Status()> go_on) const;
+
+ private:
+  friend class TableStore;
+  TableCut(const TableStore* store, uint64_t generation) : store_(store), generation_(generation) {}
+
+  const TableStore* const store_;
+  const uint64_t generation_;
+  int64_t steps_done_ = 0;
+  std::vector<std::vector<int64_t>> rows_;  // [partition of the shard][table]
+};
+
+// Thread-safe. Whoever changes rows holds the shard's ShardStore::PushScope.
+class TableStore {
+ public:
+  struct Options {
+    std::vector<TableSpec> tables;
+    // Of the shard.
+    RowPartitionRun partitions;
+    uint64_t seed = 0;  // of initial values
+    // The partitions are the units of the shard from this one on.
+    size_t first_unit = 0;
+  };
+
+  // All outlive the store.
+  static absl::StatusOr<std::unique_ptr<TableStore>> Create(
+      Options options, const TableOptimizers* optimizers, const LearningRateSchedule* learning_rate,
+      AppliedSequences* sequences);
+
+  const std::vector<ServedTable>& tables() const { return tables_; }
+  const std::vector<WireTable>& wire_tables() const { return wire_tables_; }
+  RowPartitionRun partitions() const { return options_.partitions; }
+  // One of the shard's; `partition` is its number among all.
+  TablePartition* Partition(uint32_t partition) const {
+    return partitions_[partition - options_.partitions.first].get();
+  }
+  // The unit of the partition in the shard's sequences.
+  size_t UnitOf(uint32_t partition) const {
+    return options_.first_unit + partition - options_.partitions.first;
+  }
+
+  // The time of an update of step `step` at this rate. Counts the step as done, if it is the
+  // newest.
+  RowTime UpdateAt(int64_t step, float learning_rate);
+  // The time of a reader.
+  RowTime ReadNow() const;
+
+  // Steps that have been done: one more than the newest that an update belonged to.
+  int64_t steps_done() const { return steps_done_.load(std::memory_order_relaxed); }
+  void RestoreStepsDone(int64_t steps) { steps_done_ = steps; }
+
+  // Whether each partition has exactly this many pushes in the round's sum; otherwise
+  // FAILED_PRECONDITION, with the first that has not.
+  absl::Status CheckContributions(const RoundId& round, uint32_t contributions) const;
+  // Applies the means of the round's sums, at the rate of its step. No other thread uses `pool`.
+  void CommitRound(const RoundId& round, float learning_rate, ThreadPool* pool);
+
+  // While no row changes; ends the cut before.
+  std::shared_ptr<const TableCut> Cut();
+
+  // Of each table, over the shard's partitions.
+  std::vector<TableSize> Sizes() const;
+
+ private:
+  friend class TableCut;
+  TableStore(Options options, const LearningRateSchedule* learning_rate)
+      : options_(std::move(options)), learning_rate_(*learning_rate) {}
+
+  const Options options_;
+  const LearningRateSchedule& learning_rate_;
+  RowMemory memory_;
+  std::vector<ServedTable> tables_;
+  std::vector<WireTable> wire_tables_;
+  std::vector<std::unique_ptr<TablePartition>> partitions_;
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<int64_t> steps_done_{0};
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_PS_SERVER_UNITS_TABLE_STORE_H_
