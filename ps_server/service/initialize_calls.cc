@@ -79,16 +79,19 @@ absl::StatusOr<std::unique_ptr<ShardStore>> InitializeCalls::MakeStore(
         absl::StrCat("Initialize: shard ", request.shard(), " of ", placement.num_shards(),
                      ": the placement does not fit its fingerprint or the shard"));
   }
+  const VariableOptimizers::Config config = {request.optimizer(), request.stale_gradients(),
+                                             request.learning_rate().base()};
   ASSIGN_OR_RETURN(VariableOptimizers optimizers,
-                   VariableOptimizers::Create({request.optimizer(), request.stale_gradients(),
-                                               request.learning_rate().base()},
-                                              placement.variables()));
+                   VariableOptimizers::Create(config, placement.variables()));
+  ASSIGN_OR_RETURN(TableOptimizers table_optimizers,
+                   TableOptimizers::Create(config, placement.tables()));
   RETURN_IF_ERROR(CheckShardFits(placement, request.shard(), optimizers));
   ASSIGN_OR_RETURN(LearningRateSchedule learning_rate,
                    LearningRateSchedule::Create(request.learning_rate(), request.max_steps()));
   const absl::Duration start = clock_->Monotonic();
   absl::StatusOr<std::unique_ptr<ShardStore>> store =
-      fill({std::move(placement), request.shard(), std::move(optimizers), std::move(learning_rate)},
+      fill({std::move(placement), request.shard(), std::move(optimizers),
+            std::move(table_optimizers), std::move(learning_rate), request.seed()},
            making);
   RETURN_IF_ERROR(store.status());
   LogInfo("shard ", request.shard(), " of ", request.placement().num_shards(),

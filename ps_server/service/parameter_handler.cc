@@ -230,6 +230,13 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   const RoundId open = store.open_round();
   status->set_open_round(open.round);
   status->set_open_attempt(open.attempt);
+  if (store.tables() == nullptr) return;
+  for (const TableSize& size : store.tables()->Sizes()) {
+    v1::TablePartStatus* const part = status->add_tables();
+    part->set_rows(size.rows);
+    part->set_bytes(size.bytes);
+    part->set_refused_rows(size.refused_rows);
+  }
 }
 
 }  // namespace keelson

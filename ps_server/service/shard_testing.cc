@@ -97,8 +97,14 @@ ShardStore::Options StoreOptions(Placement placement, size_t shard, const std::s
   learning_rate.set_base(kTestLearningRate);
   VariableOptimizers optimizers = *VariableOptimizers::Create(
       {OptimizerFromText(optimizer), {}, kTestLearningRate}, placement.variables());
-  return {std::move(placement), shard, std::move(optimizers),
-          *LearningRateSchedule::Create(learning_rate, 0)};
+  TableOptimizers table_optimizers = *TableOptimizers::Create(
+      {OptimizerFromText(optimizer), {}, kTestLearningRate}, placement.tables());
+  return {std::move(placement),
+          shard,
+          std::move(optimizers),
+          std::move(table_optimizers),
+          *LearningRateSchedule::Create(learning_rate, 0),
+          kTestSeed};
 }
 
 float TestGradient(size_t variable, int64_t element, uint64_t sequence) {

@@ -65,7 +65,18 @@ absl::StatusOr<std::unique_ptr<ShardStore>> ShardStore::Create(Options options,
       blocks.push_back(std::make_unique<Block>(std::move(state.content), unit, &store->applied_));
     }
   }
+  RETURN_IF_ERROR(store->CreateTables());
   return store;
+}
+
+absl::Status ShardStore::CreateTables() {
+  const Placement& placement = options_.placement;
+  if (placement.tables().empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(
+      tables_, TableStore::Create({placement.tables(), placement.RowPartitionsOf(options_.shard),
+                                   options_.seed, num_blocks_},
+                                  &options_.table_optimizers, &options_.learning_rate, &applied_));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Block*> ShardStore::Find(size_t partition, size_t block) const {
@@ -123,6 +134,7 @@ ShardCut ShardStore::Cut() const {
     contents.reserve(blocks.size());
     for (const auto& block : blocks) contents.push_back(block->Read());
   }
+  if (tables_ != nullptr) cut.tables = tables_->Cut();
   cut.applied = applied_.Table();
   return cut;
 }
@@ -194,7 +206,7 @@ absl::Status ShardStore::MayCommitLocked(const RoundId& round, uint32_t contribu
                        contributions, " contributions, found ", found));
     }
   }
-  return absl::OkStatus();
+  return tables_ == nullptr ? absl::OkStatus() : tables_->CheckContributions(round, contributions);
 }
 
 absl::Status ShardStore::CommitRound(const RoundId& round, uint32_t contributions,
@@ -218,6 +230,7 @@ absl::Status ShardStore::CommitRound(const RoundId& round, uint32_t contribution
     const Update& update = updates[i];
     update.block->CommitRound(*update.optimizer, learning_rate);
   });
+  if (tables_ != nullptr) tables_->CommitRound(round, learning_rate, pool);
   SkipRounds({round.round, contributions});
   CountPush();
   return absl::OkStatus();

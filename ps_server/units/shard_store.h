@@ -1,4 +1,5 @@
-// One shard of a model: the blocks of its partitions; fills, updates, reads and cuts them.
+// One shard of a model: the blocks of its partitions and the rows of its tables; fills, updates,
+// reads and cuts them.
 // Independent of messages and files; shard_files.h writes and restores it.
 #ifndef KEELSON_PS_SERVER_UNITS_SHARD_STORE_H_
 #define KEELSON_PS_SERVER_UNITS_SHARD_STORE_H_
@@ -20,6 +21,7 @@
 #include "core/optim/optimizer_groups.h"
 #include "ps_server/units/applied_sequences.h"
 #include "ps_server/units/block.h"
+#include "ps_server/units/table_store.h"
 
 namespace keelson {
 
@@ -45,6 +47,8 @@ struct ShardCut {
   CommittedRound committed;
   // [partition of the shard][block]
   std::vector<std::vector<BlockContentRef>> partitions;
+  std::shared_ptr<const TableCut> tables;  // null: the model has none
+  // By unit: blocks first, in the order of the partitions, then the tables' partitions.
   SequenceTable applied;
 };
 
@@ -71,7 +75,11 @@ class ShardStore {
     size_t shard = 0;
     // Of the placement's variables.
     VariableOptimizers optimizers;
+    // Of the placement's tables.
+    TableOptimizers table_optimizers;
     LearningRateSchedule learning_rate;
+    // Of the initial values of tables' rows.
+    uint64_t seed = 0;
   };
   // The position of a block; element positions are within the variable.
   struct BlockPosition {
@@ -82,10 +90,14 @@ class ShardStore {
   using FillBlock = absl::FunctionRef<absl::Status(const BlockPosition&, BlockState*)>;
 
   // Makes a shard whose blocks `fill` completes: it gets each block with zero values and initial
-  // slots, and may replace all of its state. Returns the first error of `fill`.
+  // slots, and may replace all of its state. Tables have no rows yet. Returns the first error of
+  // `fill`.
   static absl::StatusOr<std::unique_ptr<ShardStore>> Create(Options options,
                                                             const ShardProgress& progress,
                                                             FillBlock fill);
+
+  // The shard's part of the tables; null: the model has none.
+  TableStore* tables() const { return tables_.get(); }
 
   // INVALID_ARGUMENT: no such block on this shard.
   absl::StatusOr<Block*> Find(size_t partition, size_t block) const;
@@ -138,11 +150,11 @@ class ShardStore {
   ShardCut Cut() const;
   // Makes these the members, in any order; there are none before. Blocks forget all others.
   void SetMembers(std::vector<uint64_t> incarnations);
-  // Applies the mean of the round's sums as one update of every block, at the rate of step
-  // `round.round`, and counts one push. A round that was committed before is a no-op. No other
-  // thread uses `pool` meanwhile. FAILED_PRECONDITION, and nothing is applied: a block does not
-  // have exactly `contributions` pushes. INVALID_ARGUMENT: `contributions` is 0. UNAVAILABLE: as in
-  // CheckOpen.
+  // Applies the mean of the round's sums as one update of every block and of the rows that the
+  // pushes had, at the rate of step `round.round`, and counts one push. A round that was committed
+  // before is a no-op. No other thread uses `pool` meanwhile. FAILED_PRECONDITION, and nothing is
+  // applied: a block or partition of tables does not have exactly `contributions` pushes.
+  // INVALID_ARGUMENT: `contributions` is 0. UNAVAILABLE: as in CheckOpen.
   absl::Status CommitRound(const RoundId& round, uint32_t contributions, ThreadPool* pool);
   // What CommitRound would return. Waits for nothing.
   absl::Status MayCommit(const RoundId& round, uint32_t contributions) const;
@@ -176,6 +188,7 @@ class ShardStore {
 
  private:
   explicit ShardStore(Options options);
+  absl::Status CreateTables();
 
   const Options options_;
   const std::vector<size_t> partitions_;
@@ -184,6 +197,7 @@ class ShardStore {
   AppliedSequences applied_;
   std::vector<std::vector<std::unique_ptr<Block>>> blocks_;
   size_t num_blocks_ = 0;
+  std::unique_ptr<TableStore> tables_;
 
   bool EndsWithLocked(uint64_t changes) const ABSL_SHARED_LOCKS_REQUIRED(cut_mu_);
   absl::Status MayCommitLocked(const RoundId& round, uint32_t contributions) const

@@ -1,0 +1,137 @@
+#include "ps_server/units/table_store.h"
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/table/row_testing.h"
+#include "gtest/gtest.h"
+#include "ps_server/service/row_messages_testing.h"
+
+namespace keelson {
+namespace {
+
+// A store of all partitions, with a push that gives every row of table 1 ("users") a gradient.
+class TableStoreTest : public testing::Test {
+ protected:
+  TableStoreTest()
+      : optimizers_(*TableOptimizers::Create({OptimizerFromText("sgd {}"), {}, 1}, TestTables())),
+        learning_rate_(*LearningRateSchedule::Create(Rate(), 0)),
+        store_(*TableStore::Create({TestTables(), {0, kRowPartitions}, kTestSeed, 0}, &optimizers_,
+                                   &learning_rate_, &sequences_)) {}
+
+  static v1::LearningRateConfig Rate() {
+    v1::LearningRateConfig config;
+    config.set_base(1);
+    return config;
+  }
+
+  // Takes `gradient` off each of the rows.
+  void Push(const std::vector<uint64_t>& ids, float gradient) {
+    const IdList list = ListOf(ids, TableSalt("users"), {0, kRowPartitions});
+    ++sequence_;
+    size_t begin = 0;
+    for (uint32_t p = 0; p < kRowPartitions; ++p) {
+      const size_t n = list.counts[p];
+      const std::vector<float> gradients(n, gradient);
+      ByteRope rope;
+      rope.AppendBorrowed(gradients.data(), n * sizeof(float));
+      ByteCursor cursor(rope);
+      const RowUpdate update = {1, absl::MakeConstSpan(list.ids).subspan(begin, n),
+                                WireFormat::kFloat32, &cursor};
+      EXPECT_TRUE(store_->Partition(p)->Apply({1, sequence_}, store_->UpdateAt(0, 1), {update}));
+      EXPECT_EQ(cursor.remaining(), 0);
+      begin += n;
+    }
+  }
+
+  // The rows of table 1 in the cut, which must come with ascending ids.
+  std::map<uint64_t, float> Read(const TableCut& cut) {
+    std::map<uint64_t, float> all;
+    for (uint32_t p = 0; p < kRowPartitions; ++p) {
+      std::vector<uint64_t> ids;
+      const absl::Status status = cut.Read(
+          p, 1,
+          [&](const RowTable&, absl::Span<const RowHeader* const> rows) {
+            for (const RowHeader* row : rows) {
+              ids.push_back(row->id);
+              all[row->id] = row->values()[0];
+            }
+          },
+          [] { return absl::OkStatus(); });
+      EXPECT_TRUE(status.ok()) << status;
+      EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()));
+      EXPECT_EQ(static_cast<int64_t>(ids.size()), cut.Rows(p, 1));
+    }
+    return all;
+  }
+
+  const TableOptimizers optimizers_;
+  const LearningRateSchedule learning_rate_;
+  AppliedSequences sequences_;
+  const std::unique_ptr<TableStore> store_;
+  uint64_t sequence_ = 0;
+};
+
+std::vector<uint64_t> IdsBelow(uint64_t end) {
+  std::vector<uint64_t> ids;
+  for (uint64_t id = 0; id < end; ++id) ids.push_back(Philox(3, 4, id)[0]);
+  return ids;
+}
+
+TEST_F(TableStoreTest, ACutHasTheRowsAsTheyWere) {
+  const std::vector<uint64_t> ids = IdsBelow(3000);
+  Push(ids, 1);
+  const std::shared_ptr<const TableCut> cut = store_->Cut();
+  Push(ids, 2);
+  Push(IdsBelow(5000), 4);
+  EXPECT_EQ(cut->Rows(1), 3000);
+  EXPECT_EQ(cut->Rows(0), 0);
+  const std::map<uint64_t, float> rows = Read(*cut);
+  EXPECT_EQ(rows.size(), 3000);
+  for (const auto& [id, value] : rows) EXPECT_EQ(value, -1) << id;
+  EXPECT_EQ(store_->Sizes()[1].rows, 5000);
+}
+
+TEST_F(TableStoreTest, TheNextCutEndsTheOneBefore) {
+  Push(IdsBelow(100), 1);
+  const std::shared_ptr<const TableCut> first = store_->Cut();
+  const std::shared_ptr<const TableCut> second = store_->Cut();
+  const absl::Status status = first->Read(
+      0, 1, [](const RowTable&, absl::Span<const RowHeader* const>) {},
+      [] { return absl::OkStatus(); });
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_EQ(Read(*second).size(), 100);
+}
+
+TEST_F(TableStoreTest, AnEndedCutKeepsNothing) {
+  Push(IdsBelow(100), 1);
+  const int64_t before = store_->Sizes()[1].bytes;
+  std::shared_ptr<const TableCut> cut = store_->Cut();
+  Push(IdsBelow(100), 1);
+  EXPECT_GT(store_->Sizes()[1].bytes, before);
+  cut = nullptr;
+  EXPECT_EQ(store_->Sizes()[1].bytes, before);
+}
+
+TEST_F(TableStoreTest, WhoReadsACutMayStop) {
+  Push(IdsBelow(100), 1);
+  const std::shared_ptr<const TableCut> cut = store_->Cut();
+  const absl::Status status = cut->Read(
+      0, 1, [](const RowTable&, absl::Span<const RowHeader* const>) {},
+      [] { return absl::CancelledError("enough"); });
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(TableStoreTest, CountsTheNewestStepAsDone) {
+  EXPECT_EQ(store_->steps_done(), 0);
+  store_->UpdateAt(7, 1);
+  store_->UpdateAt(3, 1);
+  EXPECT_EQ(store_->steps_done(), 8);
+  EXPECT_EQ(store_->ReadNow().step, 8);
+}
+
+}  // namespace
+}  // namespace keelson
