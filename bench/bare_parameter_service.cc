@@ -86,17 +86,18 @@ absl::StatusOr<ByteRope> BareParameterService::Bulk(BulkMethod method, ByteRope 
   if (store == nullptr) return absl::UnavailableError("not initialised");
   ByteCursor cursor(message);
   BulkRequest request;
-  ASSIGN_OR_RETURN(const size_t payload_bytes, DecodeBulkRequest(&cursor, &request));
+  RETURN_IF_ERROR(DecodeBulkRequest(&cursor, &request).status());
   BulkResponse response;
   response.store_id = kStoreId;
   ValuePayload values;
   if (method == BulkMethod::kPull) {
-    RETURN_IF_ERROR(PullBlocks(store.get(), request, payload_bytes, &response, &values));
+    RETURN_IF_ERROR(ServePull(store.get(), request, cursor, &response, &values));
   } else if (on_push_ == OnPush::kSum) {
-    RETURN_IF_ERROR(PushBlocks(store.get(), request, {}, cursor, &response,
-                               method == BulkMethod::kPushPull ? &values : nullptr));
+    RETURN_IF_ERROR(ServePush(store.get(), method, request, {}, cursor, &response, &values));
   } else if (method == BulkMethod::kPushPull) {
-    RETURN_IF_ERROR(PullBlocks(store.get(), PullOf(request), 0, &response, &values));
+    const ByteRope nothing;
+    RETURN_IF_ERROR(
+        ServePull(store.get(), PullOf(request), ByteCursor(nothing), &response, &values));
   }
   std::string header = EncodeBulkResponse(response, values.size());
   return std::move(values).Finish(std::move(header));

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
 #include "core/cluster/task_proto.h"
+#include "ps_server/service/row_calls.h"
 #include "ps_server/units/addressed_blocks.h"
 #include "ps_server/units/gradient_reader.h"
 
@@ -76,9 +77,11 @@ absl::Status CheckPipeline(const BulkRequest& request) {
                                                  request.unseen_pushes));
 }
 
-absl::Status CheckPush(const ShardStore& store, const BulkRequest& request,
-                       const PushOptions& options, const Blocks& blocks, bool with_values,
-                       ByteCursor payload) {
+// Returns the sections of rows, which follow the blocks.
+absl::StatusOr<RowSections> CheckPush(const ShardStore& store, BulkMethod method,
+                                      const BulkRequest& request, const PushOptions& options,
+                                      const Blocks& blocks, ByteCursor payload) {
+  const bool with_values = method == BulkMethod::kPushPull;
   RETURN_IF_ERROR(CheckNotNegative("step", request.step));
   RETURN_IF_ERROR(CheckNotNegative("pulled_shard_step", request.pulled_shard_step));
   RETURN_IF_ERROR(CheckRound(request, with_values));
@@ -89,7 +92,8 @@ absl::Status CheckPush(const ShardStore& store, const BulkRequest& request,
         CheckGradient({block.format, &payload}, block.elements, options.reject_non_finite);
     if (!gradient.ok()) return ErrorAt(store, block, gradient.message());
   }
-  return CheckPayloadEnds(store, blocks, payload.remaining());
+  if (request.rows.empty()) RETURN_IF_ERROR(CheckPayloadEnds(store, blocks, payload.remaining()));
+  return ReadSections(store.tables(), method, request, options.reject_non_finite, payload);
 }
 
 const Optimizer& OptimizerOf(const ShardStore& store, const AddressedBlock& block) {
@@ -172,33 +176,9 @@ absl::Status StageBlocks(const BulkRequest& request, const Blocks& blocks, ByteC
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<Task> CallerOf(const BulkRequest& request) {
-  v1::TaskId id;
-  id.set_role(static_cast<v1::Role>(request.role));
-  id.set_index(request.task_index);
-  return TaskFromProto(id);
-}
-
-absl::Status MembershipOver(const BulkRequest& request) {
-  const absl::StatusOr<Task> task = CallerOf(request);
-  return absl::AbortedError(absl::StrCat("membership of ",
-                                         task.ok() ? task->ToString() : "an unknown task",
-                                         " is over: its calls are refused"));
-}
-
-absl::Status PullBlocks(ShardStore* store, const BulkRequest& request, size_t payload_bytes,
+// Adds the asked blocks to the answer of a pull. ABORTED: MembershipOver.
+absl::Status GiveBlocks(ShardStore* store, const BulkRequest& request, const Blocks& blocks,
                         BulkResponse* response, ValuePayload* values) {
-  ASSIGN_OR_RETURN(const Blocks blocks, ResolveBlocks(*store, request.ranges));
-  RETURN_IF_ERROR(CheckPull(*store, request, blocks));
-  if (payload_bytes != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected no payload, found ", payload_bytes, " bytes"));
-  }
-  // The step is read before the blocks: a push that lands meanwhile makes the values newer than
-  // reported, never older.
-  response->shard_step = store->shard_step();
   if (!store->optimizers().reads_worker_values()) {
     AddAsked(
         request, blocks, [](const AddressedBlock& block) { return block.block->Read(); }, response,
@@ -220,10 +200,45 @@ absl::Status PullBlocks(ShardStore* store, const BulkRequest& request, size_t pa
   return absl::OkStatus();
 }
 
-absl::Status PushBlocks(ShardStore* store, const BulkRequest& request, const PushOptions& options,
-                        ByteCursor payload, BulkResponse* response, ValuePayload* values) {
+}  // namespace
+
+absl::StatusOr<Task> CallerOf(const BulkRequest& request) {
+  v1::TaskId id;
+  id.set_role(static_cast<v1::Role>(request.role));
+  id.set_index(request.task_index);
+  return TaskFromProto(id);
+}
+
+absl::Status MembershipOver(const BulkRequest& request) {
+  const absl::StatusOr<Task> task = CallerOf(request);
+  return absl::AbortedError(absl::StrCat("membership of ",
+                                         task.ok() ? task->ToString() : "an unknown task",
+                                         " is over: its calls are refused"));
+}
+
+absl::Status ServePull(ShardStore* store, const BulkRequest& request, ByteCursor payload,
+                       BulkResponse* response, ValuePayload* values) {
   ASSIGN_OR_RETURN(const Blocks blocks, ResolveBlocks(*store, request.ranges));
-  RETURN_IF_ERROR(CheckPush(*store, request, options, blocks, values != nullptr, payload));
+  RETURN_IF_ERROR(CheckPull(*store, request, blocks));
+  if (request.rows.empty() && payload.remaining() != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected no payload, found ", payload.remaining(), " bytes"));
+  }
+  ASSIGN_OR_RETURN(const RowSections rows, ReadSections(store->tables(), BulkMethod::kPull, request,
+                                                        /*reject_non_finite=*/false, payload));
+  // The step is read before the blocks: a push that lands meanwhile makes the values newer than
+  // reported, never older.
+  response->shard_step = store->shard_step();
+  RETURN_IF_ERROR(GiveBlocks(store, request, blocks, response, values));
+  if (!rows.read.empty()) AnswerRows(*store->tables(), rows, response, values);
+  return absl::OkStatus();
+}
+
+absl::Status ServePush(ShardStore* store, BulkMethod method, const BulkRequest& request,
+                       const PushOptions& options, ByteCursor payload, BulkResponse* response,
+                       ValuePayload* values) {
+  ASSIGN_OR_RETURN(const Blocks blocks, ResolveBlocks(*store, request.ranges));
+  ASSIGN_OR_RETURN(RowSections rows, CheckPush(*store, method, request, options, blocks, payload));
   const ShardStore::PushScope scope(store);
   if (!store->IsMember(request.incarnation)) return MembershipOver(request);
   RETURN_IF_ERROR(store->CheckOpen());
@@ -233,12 +248,19 @@ absl::Status PushBlocks(ShardStore* store, const BulkRequest& request, const Pus
     RETURN_IF_ERROR(store->EnterRound({request.round, request.attempt}));
     response->shard_step = step_before;
     response->staleness = StalenessOf(step_before, request);
-    return StageBlocks(request, blocks, payload, response);
+    RETURN_IF_ERROR(StageBlocks(request, blocks, payload, response));
+    if (rows.apply.empty()) return absl::OkStatus();
+    return StageRows(store->tables(), request, &rows, response);
   }
   store->CountChange();
-  const bool applied =
-      ApplyBlocks(store, IdentityOf(*store, request, options), blocks, payload, response, values);
-  const bool last_part = request.last_part && !blocks.empty();
+  const PushIdentity push = IdentityOf(*store, request, options);
+  bool applied = ApplyBlocks(store, push, blocks, payload, response,
+                             method == BulkMethod::kPushPull ? values : nullptr);
+  if (!rows.apply.empty()) {
+    applied = ApplyRows(store->tables(), push, request.step, &rows, response);
+  }
+  if (!rows.read.empty()) AnswerRows(*store->tables(), rows, response, values);
+  const bool last_part = request.last_part && !(blocks.empty() && rows.apply.empty());
   response->staleness = StalenessOf(PushesBefore(store, last_part, applied), request);
   response->shard_step = step_before + (last_part && applied ? 1 : 0);
   return absl::OkStatus();

@@ -12,12 +12,13 @@
 
 namespace keelson {
 
-// Adds the requested blocks except those whose version the caller has; a version ahead of the
-// block's belongs to another store. `payload_bytes` is the size of what follows the request.
+// Adds the requested blocks except those whose version the caller has (a version ahead of the
+// block's belongs to another store), and the requested rows, whose ids follow at `payload`.
 // INVALID_ARGUMENT: no such block, a block is listed twice, not one known version per block, a
-// format that values do not have, or a payload. ABORTED: MembershipOver.
-absl::Status PullBlocks(ShardStore* store, const BulkRequest& request, size_t payload_bytes,
-                        BulkResponse* response, ValuePayload* values);
+// format that values do not have, sections that ReadSections refuses, or another payload.
+// ABORTED: MembershipOver.
+absl::Status ServePull(ShardStore* store, const BulkRequest& request, ByteCursor payload,
+                       BulkResponse* response, ValuePayload* values);
 
 struct PushOptions {
   bool reject_non_finite = false;
@@ -25,16 +26,17 @@ struct PushOptions {
   bool scale_learning_rate = false;
 };
 
-// Applies the gradients that follow at `payload`, or adds them to their round (`attempt` not 0).
-// With `values` (PushPull), also adds all blocks as they are after it.
-// INVALID_ARGUMENT, nothing applied: Pull's, a payload that is not that of the blocks, a gradient
-// that CheckGradient refuses, a negative step; for a round: values are asked for, too, the round is
-// negative, or the weight is not a positive number. A `pulled_shard_step` ahead of the shard's is
-// ignored: the shard may have been restored since. ABORTED: MembershipOver. FAILED_PRECONDITION:
-// the round has been committed, or a newer round or attempt has begun; gradients that were added
-// before this was noticed belong to a sum that is dropped.
-absl::Status PushBlocks(ShardStore* store, const BulkRequest& request, const PushOptions& options,
-                        ByteCursor payload, BulkResponse* response, ValuePayload* values);
+// Applies the gradients that follow at `payload`, or adds them to their round (`attempt` not 0). A
+// kPushPull also adds all blocks as they are after it, and the rows that are asked for.
+// INVALID_ARGUMENT, nothing applied: Pull's, a payload that is not that of the blocks and rows, a
+// gradient that CheckGradient refuses, a negative step; for a round: values are asked for, too, the
+// round is negative, or the weight is not a positive number. A `pulled_shard_step` ahead of the
+// shard's is ignored: the shard may have been restored since. ABORTED: MembershipOver.
+// FAILED_PRECONDITION: the round has been committed, or a newer round or attempt has begun;
+// gradients that were added before this was noticed belong to a sum that is dropped.
+absl::Status ServePush(ShardStore* store, BulkMethod method, const BulkRequest& request,
+                       const PushOptions& options, ByteCursor payload, BulkResponse* response,
+                       ValuePayload* values);
 
 // INVALID_ARGUMENT: the request names no task.
 absl::StatusOr<Task> CallerOf(const BulkRequest& request);

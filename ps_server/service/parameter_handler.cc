@@ -53,7 +53,7 @@ absl::StatusOr<ByteRope> ParameterHandler::Serve(BulkMethod method, const ByteRo
   const ServedShard::Shard& shard = **ready;
   BulkResponse response;
   ValuePayload values;
-  RETURN_IF_ERROR(ServeBlocks(method, request, shard, cursor, &response, &values));
+  RETURN_IF_ERROR(ServeCall(method, request, shard, cursor, &response, &values));
   const auto pulled_bytes = static_cast<int64_t>(values.size());
   if (method == BulkMethod::kPull) {
     figures_.CountPull(pulled_bytes);
@@ -66,14 +66,13 @@ absl::StatusOr<ByteRope> ParameterHandler::Serve(BulkMethod method, const ByteRo
   return std::move(values).Finish(std::move(header));
 }
 
-absl::Status ParameterHandler::ServeBlocks(BulkMethod method, const BulkRequest& request,
-                                           const ServedShard::Shard& shard, ByteCursor payload,
-                                           BulkResponse* response, ValuePayload* values) {
+absl::Status ParameterHandler::ServeCall(BulkMethod method, const BulkRequest& request,
+                                         const ServedShard::Shard& shard, ByteCursor payload,
+                                         BulkResponse* response, ValuePayload* values) {
   const absl::Status status =
       method == BulkMethod::kPull
-          ? PullBlocks(shard.store.get(), request, payload.remaining(), response, values)
-          : PushBlocks(shard.store.get(), request, shard.push, payload, response,
-                       method == BulkMethod::kPushPull ? values : nullptr);
+          ? ServePull(shard.store.get(), request, payload, response, values)
+          : ServePush(shard.store.get(), method, request, shard.push, payload, response, values);
   if (status.code() == absl::StatusCode::kAborted) figures_.CountRefusedCall();
   if (status.code() == absl::StatusCode::kFailedPrecondition) figures_.CountOutdatedPush();
   return status;

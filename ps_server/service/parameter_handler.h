@@ -94,9 +94,9 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   // status says of rounds then stays true until this chief changes it.
   void AwaitCommitsOfOthers(uint64_t chief);
   absl::StatusOr<ByteRope> Serve(BulkMethod method, const ByteRope& message);
-  absl::Status ServeBlocks(BulkMethod method, const BulkRequest& request,
-                           const ServedShard::Shard& shard, ByteCursor payload,
-                           BulkResponse* response, ValuePayload* values);
+  absl::Status ServeCall(BulkMethod method, const BulkRequest& request,
+                         const ServedShard::Shard& shard, ByteCursor payload,
+                         BulkResponse* response, ValuePayload* values);
   absl::Status Commit(const v1::CommitRoundRequest& request, ShardStore* store)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(commit_mu_);
   void FillStatus(v1::ShardStatus* status);

@@ -36,6 +36,15 @@ void ValuePayload::Add(BlockContentRef content, WireFormat format) {
   }
 }
 
+void ValuePayload::AddBytes(std::string bytes) {
+  if (bytes.size() < kSmallBytes) {
+    gathered_ += bytes;
+    return;
+  }
+  Close();
+  pieces_.AppendOwned(std::move(bytes));
+}
+
 ByteRope ValuePayload::Finish(std::string header) && {
   if (pieces_.empty() && gathered_.size() <= kJoinBytes) header += std::exchange(gathered_, {});
   ByteRope message;

@@ -1,4 +1,4 @@
-// The values in an answer; large ones in float32 are not copied.
+// The values and rows in an answer; large blocks in float32 are not copied.
 #ifndef KEELSON_PS_SERVER_UNITS_VALUE_PAYLOAD_H_
 #define KEELSON_PS_SERVER_UNITS_VALUE_PAYLOAD_H_
 
@@ -16,6 +16,8 @@ class ValuePayload {
  public:
   // Adds a block's values. Elementwise formats only.
   void Add(BlockContentRef content, WireFormat format);
+  // Adds what is encoded already.
+  void AddBytes(std::string bytes);
 
   size_t size() const { return pieces_.size() + gathered_.size(); }
 
