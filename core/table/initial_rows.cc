@@ -8,6 +8,7 @@
 
 #include "core/base/random.h"
 #include "core/table/row_id.h"
+#include "core/table/uniform_row.h"
 
 namespace keelson {
 namespace {
@@ -61,12 +62,7 @@ void InitialRows::Fill(uint64_t id, absl::Span<float> out) const {
       std::fill(out.begin(), out.end(), initializer_.a);
       return;
     case Initializer::Kind::kUniform:
-      ForEachFour(key_, id, out.size(), [&](size_t first, size_t count, const auto& bits) {
-        const float range = initializer_.b - initializer_.a;
-        for (size_t i = 0; i < count; ++i) {
-          out[first + i] = initializer_.a + range * UniformFloat(bits[i]);
-        }
-      });
+      FillUniform(key_, id, initializer_.a, initializer_.b - initializer_.a, out);
       return;
     case Initializer::Kind::kNormal:
       ForEachFour(key_, id, out.size(), [&](size_t first, size_t count, const auto& bits) {

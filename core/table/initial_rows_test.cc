@@ -36,10 +36,14 @@ TEST(InitialRowsTest, AConstantFillsTheRow) {
 }
 
 TEST(InitialRowsTest, AUniformElementIsAWordOfPhilox) {
-  const std::vector<float> row = Row(Of(kUniform), 42, 6);
-  const auto words = Philox(MixId(kSeed, TableSalt("users")), 42, 1);
-  EXPECT_EQ(row[4], -2 + 5 * UniformFloat(words[0]));
-  EXPECT_EQ(row[5], -2 + 5 * UniformFloat(words[1]));
+  constexpr uint64_t kId = 0xfedcba9876543210;
+  for (size_t dim = 1; dim <= 70; ++dim) {
+    const std::vector<float> row = Row(Of(kUniform), kId, dim);
+    for (size_t element = 0; element < dim; ++element) {
+      const auto words = Philox(MixId(kSeed, TableSalt("users")), kId, element / 4);
+      ASSERT_EQ(row[element], -2 + 5 * UniformFloat(words[element % 4])) << dim << " " << element;
+    }
+  }
 }
 
 // Snapshots hold no rows that nobody has changed, so these numbers are part of their contents.
