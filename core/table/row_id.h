@@ -5,6 +5,7 @@
 #define KEELSON_CORE_TABLE_ROW_ID_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -12,6 +13,9 @@ namespace keelson {
 
 // The partitions that the rows of all tables of a job are divided into.
 inline constexpr uint32_t kRowPartitions = 256;
+
+// The distinct ids of a batch, per table of the placement: by partition, then ascending.
+using RowIds = std::vector<std::vector<uint64_t>>;
 
 // Partitions [first, first + count).
 struct RowPartitionRun {
