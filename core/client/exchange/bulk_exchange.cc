@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/client/exchange/gradient_release.h"
 #include "core/cluster/task_proto.h"
 
 namespace keelson {
@@ -19,8 +20,6 @@ using State = MessageCall::State;
 constexpr uint32_t kUnknownCredits = 4;
 // How often the stop signal is checked while calls are under way.
 constexpr absl::Duration kStopPoll = absl::Milliseconds(100);
-// How often it is checked whether a transport still holds gradients.
-constexpr absl::Duration kReleasePoll = absl::Milliseconds(1);
 
 BulkRequest CommonRequest(const ExchangeOptions& options) {
   BulkRequest request;
@@ -66,7 +65,6 @@ BulkExchange::BulkExchange(ExchangeOptions options, const ShardPlans* plans, Exc
       landings_(*plans, memory->num_variables()),
       steps_(memory->depth() + 1),
       servers_(plans->size()) {
-  const BulkRequest request = CommonRequest(options_);
   for (size_t slot = 0; slot <= memory->depth(); ++slot) {
     ExchangeStep& step = steps_[slot];
     step.slot = slot;
@@ -75,11 +73,7 @@ BulkExchange::BulkExchange(ExchangeOptions options, const ShardPlans* plans, Exc
       round.calls.resize(messages.size());
       if (slot == pull_slot()) continue;
       for (size_t m = 0; m < messages.size(); ++m) {
-        BulkRequest push = request;
-        push.last_part = m + 1 == messages.size();
-        push.steps_under_way = static_cast<uint32_t>(memory->depth());
-        round.calls[m].push = std::make_unique<OutgoingPush>(
-            &messages[m], std::move(push), memory->gradients(slot), memory->owner());
+        round.calls[m].push = MakePush(slot, &messages[m]);
       }
     }
   }
@@ -89,6 +83,14 @@ BulkExchange::BulkExchange(ExchangeOptions options, const ShardPlans* plans, Exc
     }
     servers_[s].value_sequences.resize(plans_[s].size());
   }
+}
+
+std::unique_ptr<OutgoingPush> BulkExchange::MakePush(size_t slot,
+                                                     const PlannedMessage* plan) const {
+  BulkRequest request = CommonRequest(options_);
+  request.steps_under_way = static_cast<uint32_t>(memory_->depth());
+  return std::make_unique<OutgoingPush>(plan, std::move(request), memory_->gradients(slot),
+                                        memory_->owner());
 }
 
 // ---- Steps.
@@ -106,12 +108,15 @@ ExchangeStep* BulkExchange::Activate(size_t slot, BulkMethod method, State state
   step.result = {};
   for (size_t s = 0; s < step.rounds.size(); ++s) {
     ShardRound& round = step.rounds[s];
+    round.calls.resize(plans_[s].size());
     StartRound(method, state, &round);
     round.pulling = false;
     round.store_changed = false;
     round.pulled_shard_step = servers_[s].shard_step;
     for (size_t m = 0; m < round.calls.size(); ++m) {
       round.calls[m].landed = false;
+      round.calls[m].blocks_ready = plans_[s][m].blocks.empty();
+      round.calls[m].awaits_rows = HasRows(s) && m + 1 == round.calls.size();
       round.calls[m].base_sequence = servers_[s].value_sequences[m];
     }
     if (round.calls.empty()) ++step.rounds_done;
@@ -130,15 +135,53 @@ void BulkExchange::BeginStep(size_t slot, int64_t step_number,
   step->result.step = step_number;
 }
 
-void BulkExchange::BeginPull() {
+void BulkExchange::BeginPull(std::shared_ptr<RowStep> rows) {
   ExchangeStep* const step = Activate(pull_slot(), BulkMethod::kPull, State::kReady);
   step->first_ready = clock_->Monotonic();
+  step->rows = std::move(rows);
+  AddRowCalls(BulkMethod::kPull, step);
 }
 
 void BulkExchange::MessageReady(size_t slot, MessageId id) {
   ExchangeStep& step = steps_[slot];
+  MessageCall& call = step.rounds[id.shard].calls[id.message];
+  call.blocks_ready = true;
+  if (call.awaits_rows) return;
   if (!step.first_ready.has_value()) step.first_ready = clock_->Monotonic();
-  step.rounds[id.shard].calls[id.message].state = State::kReady;
+  call.state = State::kReady;
+}
+
+void BulkExchange::RowsReady(size_t slot, std::shared_ptr<RowStep> rows) {
+  ExchangeStep& step = steps_[slot];
+  step.rows = std::move(rows);
+  AddRowCalls(step.aggregation.has_value() ? BulkMethod::kPush : BulkMethod::kPushPull, &step);
+  for (size_t s = 0; s < plans_.size(); ++s) {
+    if (!HasRows(s)) continue;
+    const MessageId last{s, plans_[s].size() - 1};
+    MessageCall& call = CallOf(slot, s, last.message);
+    call.awaits_rows = false;
+    if (call.blocks_ready) MessageReady(slot, last);
+  }
+}
+
+bool BulkExchange::HasRows(size_t shard) const {
+  return !options_.shards_with_rows.empty() && options_.shards_with_rows[shard];
+}
+
+// The calls of row messages that do not ride on one of the plan.
+void BulkExchange::AddRowCalls(BulkMethod method, ExchangeStep* step) {
+  if (step->rows == nullptr) return;
+  for (size_t s = 0; s < plans_.size(); ++s) {
+    std::vector<MessageCall>& calls = step->rounds[s].calls;
+    for (size_t i = 1; i < step->rows->num_messages(s); ++i) {
+      MessageCall& call = calls.emplace_back();
+      call.state = State::kReady;
+      call.method = method;
+      if (method == BulkMethod::kPull) continue;
+      call.base_sequence = step->sequence - 1;
+      call.push = MakePush(step->slot, &no_blocks_);
+    }
+  }
 }
 
 bool BulkExchange::Done(size_t slot) const {
@@ -149,6 +192,7 @@ bool BulkExchange::Done(size_t slot) const {
 PushResult BulkExchange::Publish(size_t slot) {
   ExchangeStep& step = steps_[slot];
   step.active = false;
+  step.rows.reset();
   if (step.aggregation.has_value()) return step.result;  // no values were sent
   for (size_t s = 0; s < step.rounds.size(); ++s) {
     if (!step.rounds[s].calls.empty()) servers_[s].shard_step = step.rounds[s].landed_shard_step;
@@ -204,7 +248,7 @@ bool BulkExchange::Drive(absl::Duration timeout) {
   }
   if (status_.ok()) {
     StartMessages();
-    ReleaseGradients();
+    ReleaseGradients(absl::MakeSpan(steps_), transport_);
   }
   if (in_flight_ == 0 && timeout <= absl::ZeroDuration()) return false;
   std::optional<BulkCompletion> completion = transport_->Next(WaitLimit(timeout));
@@ -227,6 +271,18 @@ absl::Duration BulkExchange::WaitLimit(absl::Duration timeout) const {
   return timeout;
 }
 
+const PlannedMessage& BulkExchange::PlanOf(size_t shard, size_t message) const {
+  return message < plans_[shard].size() ? plans_[shard][message] : no_blocks_;
+}
+
+std::optional<size_t> BulkExchange::RowMessageOf(const ExchangeStep& step, size_t shard,
+                                                 size_t message) const {
+  if (step.rows == nullptr || !HasRows(shard) || message + 1 < plans_[shard].size()) {
+    return std::nullopt;
+  }
+  return message + 1 - plans_[shard].size();
+}
+
 const MessageCall& BulkExchange::CallOf(size_t slot, size_t shard, size_t message) const {
   return steps_[slot].rounds[shard].calls[message];
 }
@@ -237,32 +293,9 @@ MessageCall& BulkExchange::CallOf(size_t slot, size_t shard, size_t message) {
 
 void BulkExchange::Fail(absl::Status status) { status_ = std::move(status); }
 
-// A failed call may still be reading gradients although a later attempt has delivered them.
-void BulkExchange::ReleaseGradients() {
-  for (ExchangeStep& step : steps_) {
-    const bool failed = step.result.retries > 0 || step.result.refused;
-    if (!step.active || !step.landed || step.reset || !failed) continue;
-    step.reset = true;
-    for (size_t s = 0; s < step.rounds.size(); ++s) {
-      if (AnyHeld(step.rounds[s])) transport_->Reset(s);
-    }
-  }
-}
-
+// Nobody else keeps the caller's memory alive; the exchange's own is shared with who reads it.
 void BulkExchange::Abandon() {
-  for (size_t s = 0; s < servers_.size(); ++s) {
-    const bool held = std::any_of(steps_.begin(), steps_.end(), [s](const ExchangeStep& step) {
-      return AnyHeld(step.rounds[s]);
-    });
-    if (held) transport_->Reset(s);
-  }
-  const auto held = [this] {
-    return std::any_of(steps_.begin(), steps_.end(),
-                       [](const ExchangeStep& step) { return AnyHeld(step); });
-  };
-  // Nobody else keeps the caller's memory alive; the exchange's own is shared with who reads it.
-  const bool lent = memory_->owner() == nullptr;
-  while (lent && held()) transport_->Next(kReleasePoll);
+  AbandonGradients(steps_, /*lent=*/memory_->owner() == nullptr, transport_);
 }
 
 // ---- Sending.
@@ -358,8 +391,11 @@ void BulkExchange::Launch(size_t slot, size_t shard, size_t message) {
       // Answers to steps with an aggregation bring no values, so the base may be any time ago.
       const uint64_t unseen =
           std::min<uint64_t>(step.sequence - 1 - call.base_sequence, memory_->depth() - 1);
+      const std::optional<size_t> rows = RowMessageOf(step, shard, message);
       call.push->Encode({step.sequence, step.result.step, round.pulled_shard_step,
-                         static_cast<uint32_t>(unseen), step.aggregation},
+                         static_cast<uint32_t>(unseen), step.aggregation,
+                         /*last_part=*/message + 1 == round.calls.size(),
+                         rows.has_value() ? step.rows->message(shard, *rows) : nullptr},
                         absl::MakeSpan(residuals_));
     }
   }
@@ -368,19 +404,26 @@ void BulkExchange::Launch(size_t slot, size_t shard, size_t message) {
   call.asked_store = server.store_id;
   ++server.in_flight;
   ++in_flight_;
-  transport_->Start(shard, call.method, pull ? EncodePull(shard, message) : call.push->Rope(),
+  transport_->Start(shard, call.method, pull ? EncodePull(slot, shard, message) : call.push->Rope(),
                     options_.call_timeout, ToTag({slot, shard, message}));
 }
 
-ByteRope BulkExchange::EncodePull(size_t shard, size_t message) const {
+ByteRope BulkExchange::EncodePull(size_t slot, size_t shard, size_t message) const {
   BulkRequest request = CommonRequest(options_);
-  request.ranges = plans_[shard][message].ranges;
+  request.ranges = PlanOf(shard, message).ranges;
   for (BlockRange& range : request.ranges) {
     range.format = std::exchange(range.pull_format, WireFormat::kFloat32);
   }
-  request.known_versions = servers_[shard].known_versions[message];
+  if (message < plans_[shard].size()) {
+    request.known_versions = servers_[shard].known_versions[message];
+  }
+  const std::optional<size_t> i = RowMessageOf(steps_[slot], shard, message);
+  const auto rows = i.has_value() ? steps_[slot].rows->message(shard, *i) : nullptr;
+  const size_t row_bytes = rows == nullptr ? 0 : rows->read_bytes();
+  if (rows != nullptr) request.rows.assign(rows->reads().begin(), rows->reads().end());
   ByteRope rope;
-  rope.AppendOwned(EncodeBulkRequest(request, 0));
+  rope.AppendOwned(EncodeBulkRequest(request, row_bytes));
+  if (row_bytes > 0) rope.Append(RowMessage::ReadPayload(rows));
   return rope;
 }
 

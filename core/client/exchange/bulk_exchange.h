@@ -4,6 +4,7 @@
 #define KEELSON_CORE_CLIENT_EXCHANGE_BULK_EXCHANGE_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct ExchangeOptions {
   RetryOptions retry;
   int max_in_flight = 4;
   absl::Duration call_timeout = absl::Seconds(60);
+  // Which shards hold rows of tables: each of them has a message in its plan, which may be without
+  // blocks, and a step is complete only when RowsReady was called. Empty: none.
+  std::vector<bool> shards_with_rows;
 };
 
 // A state machine over a BulkTransport, used by one thread. Steps have slots: 0 at depth 1, 0 and 1
@@ -41,6 +45,10 @@ struct ExchangeOptions {
 // only. At each server at most min(max_in_flight, its credits) are in flight. A call that fails
 // because the server is unreachable is repeated with the same bytes after a pause in real time;
 // RetryOptions::give_up_after counts from the message's first attempt.
+//
+// Rows of tables ride on the last message of a shard's plan. What does not fit follows in messages
+// of their own, whose number is another in each step; they are the last parts of the push. With
+// them the depth is 1.
 class BulkExchange {
  public:
   // All outlive the exchange; `memory` is read and written from BeginStep or BeginPull to Publish.
@@ -50,10 +58,13 @@ class BulkExchange {
   // The slot must be free: its last step was published. With an aggregation the messages are pushed
   // and their answers have no values.
   void BeginStep(size_t slot, int64_t step, std::optional<Aggregation> aggregation = std::nullopt);
-  // All gradients of the message are complete.
+  // All gradients of the message's blocks are complete.
   void MessageReady(size_t slot, MessageId id);
-  // Fetches blocks that have changed. No step may be between BeginStep and Publish.
-  void BeginPull();
+  // The step's rows are complete. With an aggregation none are wanted.
+  void RowsReady(size_t slot, std::shared_ptr<RowStep> rows);
+  // Fetches blocks that have changed, and the rows that `rows`, if any, wants. No step may be
+  // between BeginStep and Publish.
+  void BeginPull(std::shared_ptr<RowStep> rows = nullptr);
   size_t pull_slot() const { return memory_->depth(); }
 
   // Sends what may be sent, waits up to `timeout` for a call to end, and handles it. False when
@@ -83,13 +94,16 @@ class BulkExchange {
 
  private:
   ExchangeStep* Activate(size_t slot, BulkMethod method, MessageCall::State state);
+  std::unique_ptr<OutgoingPush> MakePush(size_t slot, const PlannedMessage* plan) const;
+  bool HasRows(size_t shard) const;
+  void AddRowCalls(BulkMethod method, ExchangeStep* step);
 
   // Sending.
   void StartMessages();
   bool StartNext(size_t shard, ExchangeStep** held);
   void RetryDue();
   void Launch(size_t slot, size_t shard, size_t message);
-  ByteRope EncodePull(size_t shard, size_t message) const;
+  ByteRope EncodePull(size_t slot, size_t shard, size_t message) const;
   ExchangeStep* NextAt(size_t shard);
   bool MayStart(const ExchangeStep& step, size_t shard) const;
   int InFlightLimit(const ServerState& server) const;
@@ -100,13 +114,17 @@ class BulkExchange {
   void ScheduleRetry(size_t slot, size_t shard, size_t message, const absl::Status& status);
   absl::Status Receive(size_t slot, size_t shard, size_t message, const ByteRope& response);
   absl::Status TakeAnswer(size_t slot, size_t shard, size_t message, ByteCursor* cursor);
+  absl::Status TakeBlocksAndRows(size_t slot, size_t shard, size_t message, ByteCursor* cursor);
+  bool Current(const ExchangeStep& step, size_t shard) const;
   void NoteStore(size_t shard, uint64_t store_id);
   void FinishMessage(ExchangeStep* step, size_t shard, MessageCall* call);
   void CompleteStep(ExchangeStep* step);
-  void ReleaseGradients();
   void CopyEarlyAnswers(const ExchangeStep& step);
 
   const ExchangeStep* OlderThan(const ExchangeStep& step) const;
+  const PlannedMessage& PlanOf(size_t shard, size_t message) const;
+  // The message's number among the shard's row messages; none: it has no rows.
+  std::optional<size_t> RowMessageOf(const ExchangeStep& step, size_t shard, size_t message) const;
   const MessageCall& CallOf(size_t slot, size_t shard, size_t message) const;
   MessageCall& CallOf(size_t slot, size_t shard, size_t message);
   absl::Duration WaitLimit(absl::Duration timeout) const;
@@ -116,6 +134,7 @@ class BulkExchange {
 
   const ExchangeOptions options_;
   const ShardPlans& plans_;
+  const PlannedMessage no_blocks_;
   ExchangeMemory* const memory_;
   BulkTransport* const transport_;
   const Clock* const clock_;
@@ -125,9 +144,10 @@ class BulkExchange {
   LandingTracker landings_;          // of depth 1
   std::vector<ExchangeStep> steps_;  // per slot
   std::vector<ServerState> servers_;
-  std::vector<uint64_t> pausing_;  // tags of calls to be repeated
-  BulkResponse answer_;            // reused
-  int in_flight_ = 0;              // at all servers
+  std::vector<uint64_t> pausing_;      // tags of calls to be repeated
+  BulkResponse answer_;                // reused
+  std::vector<uint64_t> no_versions_;  // of no blocks
+  int in_flight_ = 0;                  // at all servers
   uint64_t sequence_ = 0;
   absl::Status status_;
 };

@@ -80,7 +80,7 @@ absl::Status BulkExchange::Receive(size_t slot, size_t shard, size_t message,
   ByteCursor cursor(response);
   answer_ = {};
   const absl::StatusOr<size_t> payload =
-      DecodeBulkResponse(&cursor, &answer_, plans_[shard][message].blocks.size());
+      DecodeBulkResponse(&cursor, &answer_, PlanOf(shard, message).blocks.size());
   if (!payload.ok()) return Malformed(shard, call.method, payload.status().message());
   servers_[shard].credits = answer_.credits;
   NoteStore(shard, answer_.store_id);
@@ -103,20 +103,45 @@ absl::Status BulkExchange::TakeAnswer(size_t slot, size_t shard, size_t message,
   MessageCall& call = CallOf(slot, shard, message);
   const bool pull = call.method == BulkMethod::kPull;
   if (call.method == BulkMethod::kPush) {
-    if (answer_.blocks.empty() && cursor->remaining() == 0) return absl::OkStatus();
+    const bool empty = answer_.blocks.empty() && answer_.rows.empty();
+    if (empty && cursor->remaining() == 0) return absl::OkStatus();
     return absl::InternalError("expected no values");
   }
   // A pull that was made for another store may lack blocks that are new, so it is repeated.
   if (pull && call.asked_store != 0 && call.asked_store != answer_.store_id) {
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(TakeValues(plans_[shard][message], answer_, /*whole=*/!pull, cursor,
-                             slot == pull_slot() ? memory_->values() : memory_->landing(),
-                             &servers_[shard].known_versions[message]));
+  RETURN_IF_ERROR(TakeBlocksAndRows(slot, shard, message, cursor));
   call.landed = true;
   // A pull without blocks leaves the values as they are.
   if (!answer_.blocks.empty()) landings_.Landed({shard, message});
   return absl::OkStatus();
+}
+
+// The rows end the payload.
+absl::Status BulkExchange::TakeBlocksAndRows(size_t slot, size_t shard, size_t message,
+                                             ByteCursor* cursor) {
+  const ExchangeStep& step = steps_[slot];
+  const std::optional<size_t> rows = RowMessageOf(step, shard, message);
+  uint64_t row_bytes = 0;
+  if (rows.has_value()) {
+    ASSIGN_OR_RETURN(row_bytes, step.rows->CheckAnswer(shard, *rows, answer_.rows));
+  } else if (!answer_.rows.empty()) {
+    return absl::InternalError("expected no rows");
+  }
+  if (row_bytes > cursor->remaining()) {
+    return absl::InternalError(absl::StrCat("payload shorter than its rows: expected ", row_bytes,
+                                            " bytes, found ", cursor->remaining()));
+  }
+  const bool planned = message < plans_[shard].size();
+  RETURN_IF_ERROR(
+      TakeValues(PlanOf(shard, message), answer_,
+                 /*whole=*/step.rounds[shard].calls[message].method == BulkMethod::kPushPull,
+                 cursor->remaining() - row_bytes, cursor,
+                 slot == pull_slot() ? memory_->values() : memory_->landing(),
+                 planned ? &servers_[shard].known_versions[message] : &no_versions_));
+  if (!rows.has_value()) return absl::OkStatus();
+  return step.rows->Take(shard, *rows, answer_.rows, answer_.store_id, cursor);
 }
 
 void BulkExchange::NoteStore(size_t shard, uint64_t store_id) {
@@ -131,13 +156,19 @@ void BulkExchange::NoteStore(size_t shard, uint64_t store_id) {
   for (ExchangeStep& step : steps_) step.rounds[shard].store_changed = true;
 }
 
+// Whether nothing that the step brought from the shard is of another store.
+bool BulkExchange::Current(const ExchangeStep& step, size_t shard) const {
+  const ServerState& server = servers_[shard];
+  return AllKnown(server) && (step.rows == nullptr || step.rows->AllFrom(shard, server.store_id));
+}
+
 void BulkExchange::FinishMessage(ExchangeStep* step, size_t shard, MessageCall* call) {
   call->state = State::kDone;
   ShardRound& round = step->rounds[shard];
   if (++round.done < round.calls.size()) return;
   // The values of earlier answers, which came from another store, are replaced.
   if (std::exchange(round.store_changed, false) && !step->aggregation.has_value() &&
-      !AllKnown(servers_[shard])) {
+      !Current(*step, shard)) {
     round.pulling = true;
     StartRound(BulkMethod::kPull, State::kReady, &round);
     return;

@@ -39,14 +39,25 @@ void ExchangeDriver::Ready(size_t slot, absl::Span<const MessageId> messages) {
   Execute([this, slot, ids = std::vector<MessageId>(messages.begin(), messages.end())] {
     for (const MessageId& id : ids) exchange_.MessageReady(slot, id);
   });
+  SendSome(messages.size());
+}
+
+void ExchangeDriver::RowsReady(size_t slot, std::shared_ptr<RowStep> rows) {
+  size_t messages = 0;
+  for (size_t s = 0; s < plans_.size(); ++s) messages += rows->num_messages(s);
+  Execute([this, slot, rows = std::move(rows)] { exchange_.RowsReady(slot, rows); });
+  SendSome(messages);
+}
+
+// The number of rounds is limited: retries at a server that refuses would keep the loop busy.
+void ExchangeDriver::SendSome(size_t calls) {
   if (thread_.Joinable()) return transport_->Wake();
-  // The number of rounds is limited: retries at a server that refuses would keep this loop busy.
-  for (size_t i = 0; i <= messages.size() && exchange_.Drive(absl::ZeroDuration()); ++i) {
+  for (size_t i = 0; i <= calls && exchange_.Drive(absl::ZeroDuration()); ++i) {
   }
 }
 
-void ExchangeDriver::BeginPull() {
-  Execute([this] { exchange_.BeginPull(); });
+void ExchangeDriver::BeginPull(std::shared_ptr<RowStep> rows) {
+  Execute([this, rows = std::move(rows)] { exchange_.BeginPull(rows); });
 }
 
 absl::StatusOr<PushResult> ExchangeDriver::Finish(size_t slot) {

@@ -29,8 +29,11 @@ class ExchangeDriver {
 
   void BeginStep(size_t slot, int64_t step, std::optional<Aggregation> aggregation);
   void Ready(size_t slot, absl::Span<const MessageId> messages);
-  void BeginPull();
+  // The step's rows are complete.
+  void RowsReady(size_t slot, std::shared_ptr<RowStep> rows);
+  void BeginPull(std::shared_ptr<RowStep> rows = nullptr);
   size_t pull_slot() const { return exchange_.pull_slot(); }
+  const ShardPlans& plans() const { return plans_; }
 
   // Waits until the slot is done and publishes it. Errors are those that end the exchange.
   absl::StatusOr<PushResult> Finish(size_t slot);
@@ -41,6 +44,8 @@ class ExchangeDriver {
  private:
   // Runs `command` on the exchange's thread, after those before it.
   void Execute(std::function<void()> command);
+  // Sends what can be sent without waiting, `calls` calls at most.
+  void SendSome(size_t calls);
   // Waits until `done`, which the exchange's thread calls, returns true, or the exchange ends.
   absl::Status Await(absl::FunctionRef<bool()> done);
   void Run();

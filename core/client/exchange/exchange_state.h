@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "core/client/exchange/outgoing_push.h"
+#include "core/client/exchange/row_step.h"
 #include "core/client/services/parameter_client.h"
 #include "core/wire/bulk_messages.h"
 
@@ -18,7 +19,7 @@ namespace keelson {
 // One message of one step.
 struct MessageCall {
   enum class State {
-    kIncomplete,  // gradients are missing
+    kIncomplete,  // gradients of blocks or of rows are missing
     kReady,
     kInFlight,
     kPausing,  // before it is repeated
@@ -26,6 +27,9 @@ struct MessageCall {
   };
 
   State state = State::kIncomplete;
+  // While kIncomplete: all of its blocks' gradients are complete, or its rows are missing.
+  bool blocks_ready = false;
+  bool awaits_rows = false;
   BulkMethod method = BulkMethod::kPushPull;
   // Steps only; encoded at the first attempt.
   std::unique_ptr<OutgoingPush> push;
@@ -41,7 +45,7 @@ struct MessageCall {
   absl::Duration retry_at;  // real time
 };
 
-// The messages of one step at one server.
+// The messages of one step at one server: those of the plan, then those that have rows alone.
 struct ShardRound {
   std::vector<MessageCall> calls;
   size_t next = 0;  // first one that was never sent
@@ -62,6 +66,7 @@ struct ExchangeStep {
   bool reset = false;   // connections were reset to release its gradients
   uint64_t sequence = 0;
   std::optional<Aggregation> aggregation;
+  std::shared_ptr<RowStep> rows;  // null: not yet known, or the job has no tables
   std::vector<ShardRound> rounds;
   size_t rounds_done = 0;
   std::optional<absl::Duration> first_ready;

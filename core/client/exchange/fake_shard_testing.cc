@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/status_macros.h"
 #include "core/wire/value_codec.h"
 #include "gtest/gtest.h"
 
@@ -49,11 +50,12 @@ std::vector<float> TakeGradient(WireFormat format, ByteCursor* cursor, size_t el
 
 }  // namespace
 
-FakeShard::FakeShard(const Placement* placement, float value)
-    : placement_(*placement), initial_(value) {}
+FakeShard::FakeShard(const Placement* placement, float value, size_t shard)
+    : tables(*placement, shard), placement_(*placement), initial_(value) {}
 
 void FakeShard::StartOver(float value) {
   blocks_.clear();
+  tables.Clear();
   initial_ = value;
   ++store_id;
 }
@@ -72,6 +74,7 @@ void FakeShard::CommitRound() {
     block.sum.clear();
     block.weights = 0;
   }
+  tables.CommitRound();
   ++shard_step;
 }
 
@@ -93,14 +96,15 @@ absl::StatusOr<ByteRope> FakeShard::Bulk(BulkMethod method, ByteRope message) {
   if (!payload_bytes.ok()) return payload_bytes.status();
   const BulkRequest request = call.request;
   if (absl::Status status = before(); !status.ok()) return status;
-
   BulkResponse response;
   std::string payload;
   response.store_id = store_id;
   response.credits = credits;
-  if (method != BulkMethod::kPull) Apply(request, &cursor, &response);
+  ASSIGN_OR_RETURN(const std::vector<ReceivedRows> rows,
+                   Apply(method, request, &cursor, &response));
   response.shard_step = shard_step;
   AddValues(method, request, &response, &payload);
+  tables.Read(rows, &response.rows, &payload);
   if (absl::Status status = after(&response, &payload); !status.ok()) return status;
 
   const std::string bytes = EncodeBulkResponse(response, payload.size()) + payload;
@@ -111,7 +115,24 @@ absl::StatusOr<ByteRope> FakeShard::Bulk(BulkMethod method, ByteRope message) {
   return answer;
 }
 
-void FakeShard::Apply(const BulkRequest& request, ByteCursor* payload, BulkResponse* response) {
+absl::StatusOr<std::vector<ReceivedRows>> FakeShard::Apply(BulkMethod method,
+                                                           const BulkRequest& request,
+                                                           ByteCursor* payload,
+                                                           BulkResponse* response) {
+  ASSIGN_OR_RETURN(const uint64_t row_bytes, tables.Check(method, request));
+  bool applied = method != BulkMethod::kPull && ApplyBlocks(request, payload, response);
+  EXPECT_EQ(payload->remaining(), row_bytes);
+  ASSIGN_OR_RETURN(std::vector<ReceivedRows> rows, tables.Receive(request, *payload));
+  const uint32_t duplicates = tables.Apply(request, rows);
+  response->duplicate_blocks += duplicates;
+  applied |= !rows.empty() && rows.front().section.purpose == RowPurpose::kApply &&
+             duplicates < rows.front().section.num_partitions;
+  if (request.last_part && applied && request.attempt == 0) ++shard_step;
+  return rows;
+}
+
+bool FakeShard::ApplyBlocks(const BulkRequest& request, ByteCursor* payload,
+                            BulkResponse* response) {
   response->staleness = std::max<int64_t>(0, shard_step - request.pulled_shard_step);
   bool applied = false;
   for (const BlockRange& range : request.ranges) {
@@ -126,8 +147,7 @@ void FakeShard::Apply(const BulkRequest& request, ByteCursor* payload, BulkRespo
       Update(request, gradient, &block);
     }
   }
-  EXPECT_EQ(payload->remaining(), 0u);
-  if (request.last_part && applied && request.attempt == 0) ++shard_step;
+  return applied;
 }
 
 void FakeShard::Update(const BulkRequest& request, const std::vector<float>& gradient,

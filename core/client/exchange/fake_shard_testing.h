@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "core/client/exchange/fake_tables_testing.h"
 #include "core/client/services/bulk_handler.h"
 #include "core/cluster/placement.h"
 
@@ -25,8 +26,8 @@ class FakeShard : public BulkHandler {
     std::string bytes;  // the whole message
   };
 
-  // Every value is `value`. `placement` outlives the shard.
-  explicit FakeShard(const Placement* placement, float value = 1);
+  // Every value is `value`. `placement` outlives the shard, which has the number `shard` in it.
+  explicit FakeShard(const Placement* placement, float value = 1, size_t shard = 0);
 
   // As if the process had been replaced: another store, versions from 1 on.
   void StartOver(float value);
@@ -36,6 +37,7 @@ class FakeShard : public BulkHandler {
   void CommitRound();
 
   std::vector<Call> calls;
+  FakeTables tables;
   int64_t shard_step = 0;
   uint32_t credits = 0;
   uint64_t store_id = 100;
@@ -59,7 +61,10 @@ class FakeShard : public BulkHandler {
   };
 
   Block& BlockAt(uint32_t partition, uint32_t block);
-  void Apply(const BulkRequest& request, ByteCursor* payload, BulkResponse* response);
+  // Returns whether a block was not a duplicate.
+  bool ApplyBlocks(const BulkRequest& request, ByteCursor* payload, BulkResponse* response);
+  absl::StatusOr<std::vector<ReceivedRows>> Apply(BulkMethod method, const BulkRequest& request,
+                                                  ByteCursor* payload, BulkResponse* response);
   static void Update(const BulkRequest& request, const std::vector<float>& gradient, Block* block);
   void AddValues(BulkMethod method, const BulkRequest& request, BulkResponse* response,
                  std::string* payload);

@@ -92,9 +92,9 @@ void TakeBlock(const PlannedBlock& block, ByteCursor* cursor, const ParameterArr
 }  // namespace
 
 absl::Status TakeValues(const PlannedMessage& plan, const BulkResponse& answer, bool whole,
-                        ByteCursor* cursor, const ParameterArrays& values,
+                        size_t payload_bytes, ByteCursor* cursor, const ParameterArrays& values,
                         std::vector<uint64_t>* known_versions) {
-  RETURN_IF_ERROR(CheckAnswer(plan, answer, whole, cursor->remaining(), *known_versions));
+  RETURN_IF_ERROR(CheckAnswer(plan, answer, whole, payload_bytes, *known_versions));
   size_t position = 0;
   for (const BlockHeader& header : answer.blocks) {
     ASSIGN_OR_RETURN(position, Find(plan, header, position));

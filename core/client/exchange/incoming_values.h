@@ -2,6 +2,7 @@
 #ifndef KEELSON_CORE_CLIENT_EXCHANGE_INCOMING_VALUES_H_
 #define KEELSON_CORE_CLIENT_EXCHANGE_INCOMING_VALUES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,13 +14,13 @@
 
 namespace keelson {
 
-// `cursor` is at the payload (the rest of the rope), which has the blocks of `answer`. They are
+// `cursor` is at the payload, whose first `payload_bytes` have the blocks of `answer`. They are
 // decoded into arrays of elements, or copied into arrays of bytes. `known_versions` (per block of
 // `plan`) become the answer's. INTERNAL, and nothing is written: a block was not requested or is
 // out of order, the payload has not the size of its blocks, or a block is missing (with `whole` any
 // block, otherwise one of which the caller knows no version).
 absl::Status TakeValues(const PlannedMessage& plan, const BulkResponse& answer, bool whole,
-                        ByteCursor* cursor, const ParameterArrays& values,
+                        size_t payload_bytes, ByteCursor* cursor, const ParameterArrays& values,
                         std::vector<uint64_t>* known_versions);
 
 }  // namespace keelson

@@ -95,7 +95,11 @@ void OutgoingPush::Encode(const PushStamp& stamp, absl::Span<std::vector<float>>
   request_.attempt = aggregation.attempt;
   request_.round = aggregation.round;
   request_.weight = aggregation.weight;
-  sent_->header = EncodeBulkRequest(request_, plan_->push_bytes);
+  request_.last_part = stamp.last_part;
+  rows_ = stamp.rows;
+  request_.rows.clear();
+  if (rows_ != nullptr) request_.rows.assign(rows_->sections().begin(), rows_->sections().end());
+  sent_->header = EncodeBulkRequest(request_, plan_->push_bytes + RowBytes());
   for (const Copied& copied : copied_) EncodeBlock(copied, residuals);
 }
 
@@ -122,11 +126,16 @@ void OutgoingPush::EncodeBlock(const Copied& copied, absl::Span<std::vector<floa
   std::memcpy(copied.to, top_k_.data(), top_k_.size());
 }
 
+size_t OutgoingPush::RowBytes() const { return rows_ == nullptr ? 0 : rows_->bytes(); }
+
+size_t OutgoingPush::size() const { return sent_->header.size() + plan_->push_bytes + RowBytes(); }
+
 ByteRope OutgoingPush::Rope() {
   ByteRope rope;
   const std::string& header = sent_->header;
   rope.Append(Hold({reinterpret_cast<const uint8_t*>(header.data()), header.size()}));
   for (const Piece& piece : pieces_) rope.Append(Hold(piece));
+  if (RowBytes() > 0) rope.Append(RowMessage::Payload(rows_));
   return rope;
 }
 

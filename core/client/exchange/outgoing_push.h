@@ -11,6 +11,7 @@
 
 #include "absl/types/span.h"
 #include "core/client/exchange/exchange_memory.h"
+#include "core/client/exchange/row_message.h"
 #include "core/client/plan/transfer_plan.h"
 #include "core/client/services/parameter_client.h"
 #include "core/wire/bulk_messages.h"
@@ -25,6 +26,9 @@ struct PushStamp {
   int64_t pulled_shard_step = 0;
   uint32_t unseen_pushes = 0;
   std::optional<Aggregation> aggregation;
+  bool last_part = false;
+  // What the message has of table rows; null: nothing.
+  std::shared_ptr<const RowMessage> rows;
 };
 
 // Large runs of float32 elements are sent in place; small ones are copied, and other formats
@@ -43,15 +47,16 @@ class OutgoingPush {
   OutgoingPush(const OutgoingPush&) = delete;
   OutgoingPush& operator=(const OutgoingPush&) = delete;
 
-  // Takes the gradients as they are now. `residuals`: per variable, as large as the variable where
-  // its elements are encoded with error feedback. Nothing is held().
+  // Takes the blocks' gradients as they are now. `residuals`: per variable, as large as the
+  // variable where its elements are encoded with error feedback. Nothing is held().
   void Encode(const PushStamp& stamp, absl::Span<std::vector<float>> residuals);
 
   // Returns the encoded message, any number of times. A rope may outlive this.
   ByteRope Rope();
-  size_t size() const { return sent_->header.size() + plan_->push_bytes; }
+  size_t size() const;
 
-  // Whether a fragment of a rope is still in use. Thread-safe.
+  // Whether a fragment of a rope that has the caller's memory or this object's is still in use.
+  // Thread-safe.
   bool held() const { return sent_->references.load(std::memory_order_acquire) > 1; }
 
  private:
@@ -73,6 +78,7 @@ class OutgoingPush {
     uint8_t* to;
   };
 
+  size_t RowBytes() const;
   void LayOutElements(absl::Span<const absl::Span<float>> gradients);
   void LayOutBytes(absl::Span<const absl::Span<uint8_t>> gradients);
   void EncodeBlock(const Copied& copied, absl::Span<std::vector<float>> residuals);
@@ -81,6 +87,7 @@ class OutgoingPush {
 
   const PlannedMessage* const plan_;
   BulkRequest request_;
+  std::shared_ptr<const RowMessage> rows_;
   Sent* const sent_ = new Sent();
   std::vector<Copied> copied_;
   std::vector<Piece> pieces_;  // of the payload

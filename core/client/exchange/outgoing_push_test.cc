@@ -45,13 +45,12 @@ class OutgoingPushTest : public testing::Test {
     for (auto& array : arrays_) spans_.push_back(absl::MakeSpan(array));
     BulkRequest request;
     request.incarnation = 42;
-    request.last_part = true;
     push_ = std::make_unique<OutgoingPush>(&plan_, request, ParameterArrays{spans_, {}});
   }
   void Encode(uint64_t sequence = 1) {
-    push_->Encode(
-        {sequence, /*step=*/7, /*pulled_shard_step=*/5, /*unseen_pushes=*/1, aggregation_},
-        absl::MakeSpan(residuals_));
+    push_->Encode({sequence, /*step=*/7, /*pulled_shard_step=*/5, /*unseen_pushes=*/1, aggregation_,
+                   /*last_part=*/true, rows_},
+                  absl::MakeSpan(residuals_));
   }
   // What a server finds in the rope.
   std::string Payload(const ByteRope& rope) {
@@ -68,6 +67,7 @@ class OutgoingPushTest : public testing::Test {
   std::vector<absl::Span<float>> spans_;
   std::unique_ptr<OutgoingPush> push_;
   std::optional<Aggregation> aggregation_;
+  std::shared_ptr<const RowMessage> rows_;
   BulkRequest request_;
 };
 
