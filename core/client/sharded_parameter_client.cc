@@ -61,7 +61,8 @@ absl::Status CheckWire(absl::Span<const VariableSpec> variables,
   return absl::OkStatus();
 }
 
-absl::Status CheckOptions(const Options& options, absl::Span<const VariableSpec> variables,
+absl::Status CheckOptions(const Options& options, bool has_tables,
+                          absl::Span<const VariableSpec> variables,
                           absl::Span<const VariableWire> wire) {
   if (options.depth != 1 && options.depth != 2) {
     return absl::InvalidArgumentError(
@@ -69,6 +70,9 @@ absl::Status CheckOptions(const Options& options, absl::Span<const VariableSpec>
   }
   if (options.depth == 2 && !options.background) {
     return absl::InvalidArgumentError("depth 2 needs a background thread");
+  }
+  if (options.depth == 2 && has_tables) {
+    return absl::InvalidArgumentError("depth: expected 1 with embedding tables, found 2");
   }
   if (!options.memory.has_value()) return absl::OkStatus();
   if (options.memory->wire.has_value()) {
@@ -85,11 +89,24 @@ ShardPlans PlanAll(const Placement& placement, absl::Span<const size_t> position
   ShardPlans plans;
   for (size_t s = 0; s < placement.num_shards(); ++s) {
     plans.push_back(PlanTransfers(placement, s, positions, formats));
+    // Rows have a message to ride on.
+    const bool rows = placement.RowPartitionsOf(s).count > 0;
+    if (rows && plans.back().empty()) plans.back().emplace_back();
   }
   return plans;
 }
 
-ExchangeOptions ToExchangeOptions(const Options& options, uint64_t placement_fingerprint) {
+absl::StatusOr<TablePlan> LayOutRows(const Placement& placement, const Options& options) {
+  TablePlan layout;
+  ASSIGN_OR_RETURN(layout.tables, PlanTables(placement, options.seed, options.table_formats));
+  for (size_t s = 0; s < placement.num_shards(); ++s) {
+    layout.held.push_back(placement.RowPartitionsOf(s));
+  }
+  return layout;
+}
+
+ExchangeOptions ToExchangeOptions(const Options& options, uint64_t placement_fingerprint,
+                                  const TablePlan& rows) {
   ExchangeOptions exchange;
   exchange.self = options.self;
   exchange.membership = options.membership;
@@ -98,6 +115,7 @@ ExchangeOptions ToExchangeOptions(const Options& options, uint64_t placement_fin
   exchange.retry = options.retry;
   exchange.max_in_flight = std::max(1, options.max_in_flight);
   exchange.call_timeout = options.call_timeout;
+  for (const RowPartitionRun held : rows.held) exchange.shards_with_rows.push_back(held.count > 0);
   return exchange;
 }
 
@@ -113,22 +131,26 @@ absl::StatusOr<std::unique_ptr<ShardedParameterClient>> ShardedParameterClient::
     return absl::InvalidArgumentError(absl::StrCat("placement: expected ", transport->num_shards(),
                                                    " shards, found ", placement.num_shards()));
   }
-  RETURN_IF_ERROR(CheckOptions(options, variables, wire));
+  RETURN_IF_ERROR(CheckOptions(options, !placement.tables().empty(), variables, wire));
+  ASSIGN_OR_RETURN(TablePlan rows, LayOutRows(placement, options));
+  ExchangeOptions exchange = ToExchangeOptions(options, placement.Fingerprint(), rows);
   ExchangeMemory memory = options.memory.has_value()
                               ? ExchangeMemory(*std::move(options.memory), options.depth)
                               : ExchangeMemory(variables, options.depth);
-  return std::unique_ptr<ShardedParameterClient>(
-      new ShardedParameterClient(std::move(memory), PlanAll(placement, positions, options.formats),
-                                 ToExchangeOptions(options, placement.Fingerprint()),
-                                 options.background, std::move(transport), clock, stop));
+  return std::unique_ptr<ShardedParameterClient>(new ShardedParameterClient(
+      std::move(memory), PlanAll(placement, positions, options.formats), std::move(rows),
+      std::move(exchange), options.background, std::move(transport), clock, stop));
 }
 
 ShardedParameterClient::ShardedParameterClient(ExchangeMemory memory, ShardPlans plans,
-                                               ExchangeOptions options, bool background,
+                                               TablePlan rows, ExchangeOptions options,
+                                               bool background,
                                                std::unique_ptr<BulkTransport> transport,
                                                const Clock* clock, const StopSignal* stop)
     : memory_(std::move(memory)),
       offers_(plans, memory_.num_variables()),
+      rows_(rows.tables.empty() ? nullptr
+                                : std::make_unique<ShardedTableRows>(std::move(rows), &driver_)),
       driver_(std::move(options), background, std::move(plans), &memory_, std::move(transport),
               clock, stop) {}
 
@@ -136,13 +158,16 @@ absl::Status ShardedParameterClient::Pull() {
   if (under_way_.has_value()) {
     ASSIGN_OR_RETURN(finished_, driver_.Finish(*std::exchange(under_way_, std::nullopt)));
   }
-  driver_.BeginPull();
-  return driver_.Finish(driver_.pull_slot()).status();
+  driver_.BeginPull(rows_ == nullptr ? nullptr : rows_->BeginPull());
+  RETURN_IF_ERROR(driver_.Finish(driver_.pull_slot()).status());
+  if (rows_ != nullptr) rows_->Landed();
+  return absl::OkStatus();
 }
 
 void ShardedParameterClient::Begin(int64_t step, std::optional<Aggregation> aggregation) {
   offers_.Reset();
   aggregated_ = aggregation.has_value();
+  if (rows_ != nullptr) rows_->BeginStep(slot_, aggregated_);
   driver_.BeginStep(slot_, step, aggregation);
 }
 
@@ -150,15 +175,26 @@ void ShardedParameterClient::Offer(size_t variable) {
   driver_.Ready(slot_, offers_.Offer(variable));
 }
 
-absl::StatusOr<std::optional<size_t>> ShardedParameterClient::NextValues() {
+// Without the rows the step would never land.
+absl::Status ShardedParameterClient::OfferRest() {
+  if (rows_ != nullptr) RETURN_IF_ERROR(rows_->CheckOffered());
   driver_.Ready(slot_, offers_.OfferRest());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<size_t>> ShardedParameterClient::NextValues() {
+  RETURN_IF_ERROR(OfferRest());
   if (depth() > 1 || aggregated_) return std::nullopt;
   return driver_.NextValues(slot_);
 }
 
 absl::StatusOr<std::optional<PushResult>> ShardedParameterClient::End() {
-  driver_.Ready(slot_, offers_.OfferRest());
-  if (depth() == 1 || aggregated_) return driver_.Finish(slot_);
+  RETURN_IF_ERROR(OfferRest());
+  if (depth() == 1 || aggregated_) {
+    ASSIGN_OR_RETURN(const PushResult result, driver_.Finish(slot_));
+    if (rows_ != nullptr) rows_->Landed();
+    return result;
+  }
   absl::StatusOr<std::optional<PushResult>> before = FinishUnderWay();
   under_way_ = slot_;
   slot_ = 1 - slot_;

@@ -2,6 +2,7 @@
 #ifndef KEELSON_CORE_CLIENT_SHARDED_PARAMETER_CLIENT_H_
 #define KEELSON_CORE_CLIENT_SHARDED_PARAMETER_CLIENT_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "core/client/exchange/offer_tracker.h"
 #include "core/client/services/parameter_client.h"
 #include "core/client/services/retry.h"
+#include "core/client/sharded_table_rows.h"
 #include "core/client/transport/bulk_transport.h"
 #include "core/cluster/membership_id.h"
 #include "core/cluster/placement.h"
@@ -37,6 +39,10 @@ class ShardedParameterClient : public ParameterClient {
     RetryOptions retry;
     // Per variable, in the caller's order; empty: float32.
     std::vector<VariableFormats> formats;
+    // Per table, in the placement's order; empty: float32.
+    std::vector<VariableFormats> table_formats;
+    // The job's, from which initial values follow; needed with tables only.
+    uint64_t seed = 0;
     size_t depth = 1;
     // True: input and output have a thread of their own and continue while the caller computes;
     // depth 2 needs it. False: they are done within the client's calls (Offer does not wait).
@@ -52,8 +58,8 @@ class ShardedParameterClient : public ParameterClient {
   // `variables` are the model's, in the caller's order; `transport` has as many shards as the
   // placement. Clock and stop signal outlive the client. INVALID_ARGUMENT: the placement is of
   // other variables, or of another number of shards; a depth other than 1 or 2; depth 2 without
-  // background or with memory of elements; memory or formats that do not fit the variables and the
-  // placement.
+  // background, with tables or with memory of elements; memory or formats that do not fit the
+  // variables, the tables and the placement.
   static absl::StatusOr<std::unique_ptr<ShardedParameterClient>> Create(
       Options options, absl::Span<const VariableSpec> variables, const Placement& placement,
       std::unique_ptr<BulkTransport> transport, const Clock* clock, const StopSignal* stop);
@@ -64,6 +70,7 @@ class ShardedParameterClient : public ParameterClient {
   }
   size_t value_set() const override { return memory_.value_set(); }
   size_t gradient_set() const override { return slot_; }
+  TableRows* table_rows() override { return rows_.get(); }
   size_t depth() const override { return memory_.depth(); }
   absl::Status Pull() override;
   void Begin(int64_t step, std::optional<Aggregation> aggregation = std::nullopt) override;
@@ -73,14 +80,18 @@ class ShardedParameterClient : public ParameterClient {
   absl::StatusOr<std::optional<PushResult>> Drain() override;
 
  private:
-  ShardedParameterClient(ExchangeMemory memory, ShardPlans plans, ExchangeOptions options,
-                         bool background, std::unique_ptr<BulkTransport> transport,
-                         const Clock* clock, const StopSignal* stop);
+  ShardedParameterClient(ExchangeMemory memory, ShardPlans plans, TablePlan rows,
+                         ExchangeOptions options, bool background,
+                         std::unique_ptr<BulkTransport> transport, const Clock* clock,
+                         const StopSignal* stop);
 
+  absl::Status OfferRest();
   absl::StatusOr<std::optional<PushResult>> FinishUnderWay();
 
   ExchangeMemory memory_;
   OfferTracker offers_;
+  // Lends its layout to what the driver executes.
+  std::unique_ptr<ShardedTableRows> rows_;
   ExchangeDriver driver_;
   // The slot of the current or next step.
   size_t slot_ = 0;

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "core/client/services/table_rows.h"
 #include "core/wire/wire_layout.h"
 
 namespace keelson {
@@ -92,11 +93,14 @@ class ParameterClient {
   virtual size_t value_set() const = 0;
   virtual size_t gradient_set() const = 0;
 
-  // Steps under way at a time: 1 or 2.
+  // The rows of embedding tables, owned by the client; null: the model has none.
+  virtual TableRows* table_rows() { return nullptr; }
+
+  // Steps under way at a time: 1 or 2; with tables 1.
   virtual size_t depth() const = 0;
 
-  // Fetches the blocks that have changed since the last Pull or End. Not to be called between Begin
-  // and End.
+  // Fetches the blocks that have changed since the last Pull or End, and rows (TableRows). Not to
+  // be called between Begin and End.
   virtual absl::Status Pull() = 0;
 
   // Begins a step: the gradients of ticket `step` are computed from values().
