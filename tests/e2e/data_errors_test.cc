@@ -1,8 +1,9 @@
 // Programs that meet unusable data: one line that names the file, exit code 2.
+#include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/data/idx_testing.h"
-#include "gtest/gtest.h"
+#include "gmock/gmock.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
 #include "tests/support/program_run.h"
@@ -27,6 +28,37 @@ ProgramRun RunOn(const std::string& data_dir) {
   WriteTestFile(config, JobConfig(10));
   return RunProgram(Role::kChief, {"--config=" + config, "--data_dir=" + data_dir,
                                    "--model_dir=" + JoinPath(directory, "model")});
+}
+
+// A job on the libsvm files of a directory.
+std::string LinesConfig(const std::string& data_dir, const std::string& more) {
+  return absl::StrCat(R"(
+    model {
+      features { name: "features" bag { weighted: true } }
+      layers { name: "score" inputs: "features" embedding_bag { rows: 100 dim: 1 combiner: SUM } }
+      loss { kind: SIGMOID_CROSS_ENTROPY }
+    }
+    optimizer { adagrad {} }
+    learning_rate { base: 0.1 }
+    train { batch_size: 4 seed: 3 epochs: 3 }
+    data { libsvm {} data_dir: ")",
+                      data_dir, R"(" )", more, " }");
+}
+
+// The chief alone on a libsvm file of 50 lines, of which line 33 is `line`.
+ProgramRun RunOnLines(const std::string& line, const std::string& more = "") {
+  const std::string directory = FreshDirectory();
+  std::string content;
+  for (int i = 1; i <= 50; ++i) {
+    absl::StrAppend(&content, i == 33 ? line : absl::StrCat(i % 2, " ", i, ":1 77:0.5"), "\n");
+  }
+  const std::string data = JoinPath(directory, "data");
+  EXPECT_TRUE(CreateDirectories(data).ok());
+  WriteTestFile(JoinPath(data, "lines"), content);
+  const std::string config = JoinPath(directory, "config.textproto");
+  WriteTestFile(config, LinesConfig(data, more));
+  return RunProgram(Role::kChief,
+                    {"--config=" + config, "--model_dir=" + JoinPath(directory, "model")});
 }
 
 void CutInHalf(const std::string& path) {
@@ -85,6 +117,18 @@ TEST(DataErrorsTest, ImagesOfAnotherSize) {
   WriteIdxPair(directory, "digits", {0, 1, 2, 3, 4}, false, 14);
   ExpectOneError(RunOn(directory), kPermanent,
                  {JoinPath(directory, kImages), "model.input_shape", "14x14"});
+}
+
+TEST(DataErrorsTest, ALineThatIsNoRecord) {
+  EXPECT_EQ(RunOnLines("1 5:1").exit_code, 0);
+  ExpectOneError(RunOnLines("1 5:1 3:1"), kPermanent,
+                 {"lines:33:7: expected an index of 6 or more, as they ascend, found \"3:1\""});
+}
+
+TEST(DataErrorsTest, LinesThatAreNoRecordsMayBeLeftOut) {
+  const ProgramRun run = RunOnLines("1 5:1 3:1", "max_bad_records: 1");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_THAT(run.log, testing::HasSubstr("1 of 50 lines are left out"));
 }
 
 TEST(DataErrorsTest, EveryRoleThatReadsDataSaysSo) {
