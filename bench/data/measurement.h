@@ -1,0 +1,44 @@
+// Measures how fast the lines of a file become batches.
+#ifndef KEELSON_BENCH_DATA_MEASUREMENT_H_
+#define KEELSON_BENCH_DATA_MEASUREMENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "bench/statistics.h"
+#include "core/data/line_format.h"
+
+namespace keelson::bench {
+
+struct LineFile {
+  std::string name;
+  // The file, whose lines are all records of the format.
+  std::string path;
+  std::function<std::unique_ptr<const LineFormat>()> new_format;
+  // Of parsing, in 10^9 bytes in a second.
+  double goal = 0;
+};
+
+struct MeasuredLines {
+  std::string subject;
+  // "memchr": finds the ends of the lines in memory. "parse": these lines to batches. "index":
+  // reads the file, and notes where lines begin. "in order" and "at random": batches of the records
+  // of the file, by their numbers.
+  std::string operation;
+  Spread gigabytes;  // in a second of the thread's time on a core
+  Spread records;    // millions, likewise
+  double goal = 0;   // of gigabytes; 0: none
+};
+
+// Measures all operations in turns, `repeat` times, on this thread. A batch has `batch` records.
+// Errors: those of the file and of its records.
+absl::StatusOr<std::vector<MeasuredLines>> Measure(const LineFile& subject, int64_t batch,
+                                                   int repeat);
+
+}  // namespace keelson::bench
+
+#endif  // KEELSON_BENCH_DATA_MEASUREMENT_H_
