@@ -17,10 +17,10 @@ const std::shared_ptr<const RowIds>& ShardedTableRows::ids() const {
   return batch_ == nullptr ? nobody : batch_->ids();
 }
 
-std::shared_ptr<RowStep> ShardedTableRows::BeginPull() {
+std::shared_ptr<RowTransfer> ShardedTableRows::BeginPull() {
   const std::shared_ptr<const BatchIds>& batch = wanted_ == nullptr ? batch_ : wanted_;
   if (batch == nullptr) return nullptr;
-  under_way_ = RowStep::ForPull(&layout_, driver_->plans(), batch, std::move(spare_));
+  under_way_ = RowTransfer::ForPull(&layout_, driver_->plans(), batch, std::move(spare_));
   return under_way_;
 }
 
@@ -33,13 +33,13 @@ void ShardedTableRows::BeginStep(size_t slot, bool aggregated) {
 absl::Status ShardedTableRows::Offer(absl::Span<const absl::Span<const float>> gradients) {
   RETURN_IF_ERROR(CheckGradients(gradients));
   offered_ = true;
-  under_way_ = RowStep::ForPush(&layout_, driver_->plans(), *batch_, gradients,
-                                aggregated_ ? nullptr : wanted_, std::move(spare_));
+  under_way_ = RowTransfer::ForPush(&layout_, driver_->plans(), *batch_, gradients,
+                                    aggregated_ ? nullptr : wanted_, std::move(spare_));
   driver_->RowsReady(slot_, under_way_);
   return absl::OkStatus();
 }
 
-absl::Status ShardedTableRows::CheckGradients(RowGradients gradients) const {
+absl::Status ShardedTableRows::CheckGradients(TableGradients gradients) const {
   if (batch_ == nullptr || offered_) {
     return absl::FailedPreconditionError(
         offered_ ? "rows: expected gradients once in a step, found them again"
@@ -66,7 +66,7 @@ absl::Status ShardedTableRows::CheckOffered() const {
 
 void ShardedTableRows::Landed() {
   if (under_way_ == nullptr) return;
-  const std::shared_ptr<RowStep> step = std::exchange(under_way_, nullptr);
+  const std::shared_ptr<RowTransfer> step = std::exchange(under_way_, nullptr);
   if (step->wanted() == nullptr) {
     spare_ = step->TakeMatrices();
     return;

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "core/client/exchange/exchange_driver.h"
-#include "core/client/exchange/row_step.h"
+#include "core/client/exchange/row_transfer.h"
 #include "core/client/plan/row_plan.h"
 #include "core/client/services/table_rows.h"
 
@@ -31,7 +31,7 @@ class ShardedTableRows : public TableRows {
   const TablePlan& layout() const { return layout_; }
 
   // The rows that a pull fetches; null: none are wanted, now or before.
-  std::shared_ptr<RowStep> BeginPull();
+  std::shared_ptr<RowTransfer> BeginPull();
   void BeginStep(size_t slot, bool aggregated);
   // FAILED_PRECONDITION: the step's gradients have not been offered.
   absl::Status CheckOffered() const;
@@ -39,7 +39,7 @@ class ShardedTableRows : public TableRows {
   void Landed();
 
  private:
-  absl::Status CheckGradients(RowGradients gradients) const;
+  absl::Status CheckGradients(TableGradients gradients) const;
 
   const TablePlan layout_;
   ExchangeDriver* const driver_;
@@ -51,7 +51,7 @@ class ShardedTableRows : public TableRows {
   RowMatrices rows_;
   std::vector<absl::Span<const float>> values_;
   RowMatrices spare_;
-  std::shared_ptr<RowStep> under_way_;
+  std::shared_ptr<RowTransfer> under_way_;
 };
 
 }  // namespace keelson

@@ -135,7 +135,7 @@ void BulkExchange::BeginStep(size_t slot, int64_t step_number,
   step->result.step = step_number;
 }
 
-void BulkExchange::BeginPull(std::shared_ptr<RowStep> rows) {
+void BulkExchange::BeginPull(std::shared_ptr<RowTransfer> rows) {
   ExchangeStep* const step = Activate(pull_slot(), BulkMethod::kPull, State::kReady);
   step->first_ready = clock_->Monotonic();
   step->rows = std::move(rows);
@@ -151,7 +151,7 @@ void BulkExchange::MessageReady(size_t slot, MessageId id) {
   call.state = State::kReady;
 }
 
-void BulkExchange::RowsReady(size_t slot, std::shared_ptr<RowStep> rows) {
+void BulkExchange::RowsReady(size_t slot, std::shared_ptr<RowTransfer> rows) {
   ExchangeStep& step = steps_[slot];
   step.rows = std::move(rows);
   AddRowCalls(step.aggregation.has_value() ? BulkMethod::kPush : BulkMethod::kPushPull, &step);

@@ -61,10 +61,10 @@ class BulkExchange {
   // All gradients of the message's blocks are complete.
   void MessageReady(size_t slot, MessageId id);
   // The step's rows are complete. With an aggregation none are wanted.
-  void RowsReady(size_t slot, std::shared_ptr<RowStep> rows);
+  void RowsReady(size_t slot, std::shared_ptr<RowTransfer> rows);
   // Fetches blocks that have changed, and the rows that `rows`, if any, wants. No step may be
   // between BeginStep and Publish.
-  void BeginPull(std::shared_ptr<RowStep> rows = nullptr);
+  void BeginPull(std::shared_ptr<RowTransfer> rows = nullptr);
   size_t pull_slot() const { return memory_->depth(); }
 
   // Sends what may be sent, waits up to `timeout` for a call to end, and handles it. False when

@@ -42,7 +42,7 @@ void ExchangeDriver::Ready(size_t slot, absl::Span<const MessageId> messages) {
   SendSome(messages.size());
 }
 
-void ExchangeDriver::RowsReady(size_t slot, std::shared_ptr<RowStep> rows) {
+void ExchangeDriver::RowsReady(size_t slot, std::shared_ptr<RowTransfer> rows) {
   size_t messages = 0;
   for (size_t s = 0; s < plans_.size(); ++s) messages += rows->num_messages(s);
   Execute([this, slot, rows = std::move(rows)] { exchange_.RowsReady(slot, rows); });
@@ -56,7 +56,7 @@ void ExchangeDriver::SendSome(size_t calls) {
   }
 }
 
-void ExchangeDriver::BeginPull(std::shared_ptr<RowStep> rows) {
+void ExchangeDriver::BeginPull(std::shared_ptr<RowTransfer> rows) {
   Execute([this, rows = std::move(rows)] { exchange_.BeginPull(rows); });
 }
 

@@ -30,8 +30,8 @@ class ExchangeDriver {
   void BeginStep(size_t slot, int64_t step, std::optional<Aggregation> aggregation);
   void Ready(size_t slot, absl::Span<const MessageId> messages);
   // The step's rows are complete.
-  void RowsReady(size_t slot, std::shared_ptr<RowStep> rows);
-  void BeginPull(std::shared_ptr<RowStep> rows = nullptr);
+  void RowsReady(size_t slot, std::shared_ptr<RowTransfer> rows);
+  void BeginPull(std::shared_ptr<RowTransfer> rows = nullptr);
   size_t pull_slot() const { return exchange_.pull_slot(); }
   const ShardPlans& plans() const { return plans_; }
 

@@ -10,7 +10,7 @@
 
 #include "absl/time/time.h"
 #include "core/client/exchange/outgoing_push.h"
-#include "core/client/exchange/row_step.h"
+#include "core/client/exchange/row_transfer.h"
 #include "core/client/services/parameter_client.h"
 #include "core/wire/bulk_messages.h"
 
@@ -66,7 +66,7 @@ struct ExchangeStep {
   bool reset = false;   // connections were reset to release its gradients
   uint64_t sequence = 0;
   std::optional<Aggregation> aggregation;
-  std::shared_ptr<RowStep> rows;  // null: not yet known, or the job has no tables
+  std::shared_ptr<RowTransfer> rows;  // null: not yet known, or the job has no tables
   std::vector<ShardRound> rounds;
   size_t rounds_done = 0;
   std::optional<absl::Duration> first_ready;

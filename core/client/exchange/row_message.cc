@@ -26,7 +26,7 @@ uint8_t* Grow(size_t size, std::string* payload) {
 }  // namespace
 
 RowMessage::RowMessage(absl::Span<const PlannedTable> tables, RowPartitionRun run,
-                       const BatchIds* applied, RowGradients gradients, const BatchIds* wanted)
+                       const BatchIds* applied, TableGradients gradients, const BatchIds* wanted)
     : run_(run) {
   if (run.count == 0) return;
   if (applied != nullptr) AddApplies(tables, *applied, gradients);
@@ -54,7 +54,7 @@ RowSection* RowMessage::AddSection(const BatchIds& batch, size_t table) {
 }
 
 void RowMessage::AddApplies(absl::Span<const PlannedTable> tables, const BatchIds& applied,
-                            RowGradients gradients) {
+                            TableGradients gradients) {
   for (size_t t = 0; t < tables.size(); ++t) {
     const size_t rows = applied.Ids(t, run_).size();
     const bool last_chance = sections_.empty() && t + 1 == tables.size();

@@ -15,7 +15,7 @@
 namespace keelson {
 
 // The gradients of a batch, per table a matrix [ids, dim] in the order of the ids.
-using RowGradients = absl::Span<const absl::Span<const float>>;
+using TableGradients = absl::Span<const absl::Span<const float>>;
 
 // Immutable. Its ropes share it, so that they may outlive whoever made it.
 class RowMessage {
@@ -24,7 +24,7 @@ class RowMessage {
   // of the run's partitions. An empty run has no sections. With `applied` there is a section that
   // says so even where the run has none of its ids, since a push counts for every partition.
   RowMessage(absl::Span<const PlannedTable> tables, RowPartitionRun run, const BatchIds* applied,
-             RowGradients gradients, const BatchIds* wanted);
+             TableGradients gradients, const BatchIds* wanted);
 
   RowPartitionRun run() const { return run_; }
   // Those with RowPurpose::kApply, then those with kRead.
@@ -43,7 +43,7 @@ class RowMessage {
  private:
   RowSection* AddSection(const BatchIds& batch, size_t table);
   void AddApplies(absl::Span<const PlannedTable> tables, const BatchIds& applied,
-                  RowGradients gradients);
+                  TableGradients gradients);
 
   const RowPartitionRun run_;
   std::vector<RowSection> sections_;

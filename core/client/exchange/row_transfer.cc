@@ -1,4 +1,4 @@
-#include "core/client/exchange/row_step.h"
+#include "core/client/exchange/row_transfer.h"
 
 #include <algorithm>
 #include <bit>
@@ -34,25 +34,25 @@ size_t CountPresent(const std::string& bits) {
 
 }  // namespace
 
-std::shared_ptr<RowStep> RowStep::ForPull(const TablePlan* layout, const ShardPlans& plans,
-                                          std::shared_ptr<const BatchIds> wanted,
-                                          RowMatrices landing) {
-  std::shared_ptr<RowStep> step(new RowStep(layout, std::move(wanted), std::move(landing)));
+std::shared_ptr<RowTransfer> RowTransfer::ForPull(const TablePlan* layout, const ShardPlans& plans,
+                                                  std::shared_ptr<const BatchIds> wanted,
+                                                  RowMatrices landing) {
+  std::shared_ptr<RowTransfer> step(new RowTransfer(layout, std::move(wanted), std::move(landing)));
   step->AddMessages(plans, nullptr, {});
   return step;
 }
 
-std::shared_ptr<RowStep> RowStep::ForPush(const TablePlan* layout, const ShardPlans& plans,
-                                          const BatchIds& applied, RowGradients gradients,
-                                          std::shared_ptr<const BatchIds> wanted,
-                                          RowMatrices landing) {
-  std::shared_ptr<RowStep> step(new RowStep(layout, std::move(wanted), std::move(landing)));
+std::shared_ptr<RowTransfer> RowTransfer::ForPush(const TablePlan* layout, const ShardPlans& plans,
+                                                  const BatchIds& applied, TableGradients gradients,
+                                                  std::shared_ptr<const BatchIds> wanted,
+                                                  RowMatrices landing) {
+  std::shared_ptr<RowTransfer> step(new RowTransfer(layout, std::move(wanted), std::move(landing)));
   step->AddMessages(plans, &applied, gradients);
   return step;
 }
 
-RowStep::RowStep(const TablePlan* layout, std::shared_ptr<const BatchIds> wanted,
-                 RowMatrices landing)
+RowTransfer::RowTransfer(const TablePlan* layout, std::shared_ptr<const BatchIds> wanted,
+                         RowMatrices landing)
     : layout_(*layout), wanted_(std::move(wanted)), landing_(std::move(landing)) {
   landing_.resize(layout_.tables.size());
   for (size_t t = 0; t < landing_.size(); ++t) {
@@ -61,8 +61,8 @@ RowStep::RowStep(const TablePlan* layout, std::shared_ptr<const BatchIds> wanted
   }
 }
 
-void RowStep::AddMessages(const ShardPlans& plans, const BatchIds* applied,
-                          RowGradients gradients) {
+void RowTransfer::AddMessages(const ShardPlans& plans, const BatchIds* applied,
+                              TableGradients gradients) {
   shards_.resize(plans.size());
   for (size_t s = 0; s < plans.size(); ++s) {
     const RowPartitionRun held = layout_.held[s];
@@ -77,8 +77,8 @@ void RowStep::AddMessages(const ShardPlans& plans, const BatchIds* applied,
   }
 }
 
-absl::StatusOr<uint64_t> RowStep::CheckAnswer(size_t shard, size_t i,
-                                              absl::Span<const RowSection> answer) const {
+absl::StatusOr<uint64_t> RowTransfer::CheckAnswer(size_t shard, size_t i,
+                                                  absl::Span<const RowSection> answer) const {
   const absl::Span<const RowSection> asked = message(shard, i)->reads();
   if (answer.size() != asked.size()) {
     return absl::InternalError(
@@ -94,8 +94,8 @@ absl::StatusOr<uint64_t> RowStep::CheckAnswer(size_t shard, size_t i,
   return bytes;
 }
 
-absl::Status RowStep::Take(size_t shard, size_t i, absl::Span<const RowSection> answer,
-                           uint64_t store_id, ByteCursor* cursor) {
+absl::Status RowTransfer::Take(size_t shard, size_t i, absl::Span<const RowSection> answer,
+                               uint64_t store_id, ByteCursor* cursor) {
   for (size_t r = 0; r < answer.size(); ++r) {
     const absl::Status status = TakeSection(answer[r], cursor);
     if (!status.ok()) return Malformed(r, status.message());
@@ -104,7 +104,7 @@ absl::Status RowStep::Take(size_t shard, size_t i, absl::Span<const RowSection> 
   return absl::OkStatus();
 }
 
-absl::Status RowStep::TakeSection(const RowSection& section, ByteCursor* cursor) {
+absl::Status RowTransfer::TakeSection(const RowSection& section, ByteCursor* cursor) {
   std::string bits((section.num_ids + 7) / 8, '\0');
   cursor->Read(bits.data(), bits.size());
   const size_t present = CountPresent(bits);
@@ -131,7 +131,7 @@ absl::Status RowStep::TakeSection(const RowSection& section, ByteCursor* cursor)
   return absl::OkStatus();
 }
 
-bool RowStep::AllFrom(size_t shard, uint64_t store_id) const {
+bool RowTransfer::AllFrom(size_t shard, uint64_t store_id) const {
   return std::all_of(shards_[shard].begin(), shards_[shard].end(), [&](const Sent& sent) {
     return sent.message->reads().empty() || sent.store_id == store_id;
   });

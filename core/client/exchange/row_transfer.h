@@ -1,6 +1,6 @@
 // The rows of one step, or of one pull: what is sent to each shard, and what comes back.
-#ifndef KEELSON_CORE_CLIENT_EXCHANGE_ROW_STEP_H_
-#define KEELSON_CORE_CLIENT_EXCHANGE_ROW_STEP_H_
+#ifndef KEELSON_CORE_CLIENT_EXCHANGE_ROW_TRANSFER_H_
+#define KEELSON_CORE_CLIENT_EXCHANGE_ROW_TRANSFER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -24,24 +24,24 @@ using RowMatrices = std::vector<std::vector<float>>;
 
 // Which partitions each shard holds, and of what.
 struct TablePlan {
-  std::vector<PlannedTable> tables;   // empty: there are none, and no RowStep is made
+  std::vector<PlannedTable> tables;   // empty: there are none, and no RowTransfer is made
   std::vector<RowPartitionRun> held;  // per shard
 };
 
 // A shard's row messages: the first rides on the last message of its plan, the others follow it. A
 // shard that holds no partitions has none. Used by one thread at a time.
-class RowStep {
+class RowTransfer {
  public:
   // `layout` and `plans` outlive this. The rows of `wanted`, if any, are written into `landing`,
   // whose memory is used again.
-  static std::shared_ptr<RowStep> ForPull(const TablePlan* layout, const ShardPlans& plans,
-                                          std::shared_ptr<const BatchIds> wanted,
-                                          RowMatrices landing);
+  static std::shared_ptr<RowTransfer> ForPull(const TablePlan* layout, const ShardPlans& plans,
+                                              std::shared_ptr<const BatchIds> wanted,
+                                              RowMatrices landing);
   // Also pushes the gradients of `applied`, which are read here only. `wanted` may be null.
-  static std::shared_ptr<RowStep> ForPush(const TablePlan* layout, const ShardPlans& plans,
-                                          const BatchIds& applied, RowGradients gradients,
-                                          std::shared_ptr<const BatchIds> wanted,
-                                          RowMatrices landing);
+  static std::shared_ptr<RowTransfer> ForPush(const TablePlan* layout, const ShardPlans& plans,
+                                              const BatchIds& applied, TableGradients gradients,
+                                              std::shared_ptr<const BatchIds> wanted,
+                                              RowMatrices landing);
 
   size_t num_messages(size_t shard) const { return shards_[shard].size(); }
   const std::shared_ptr<const RowMessage>& message(size_t shard, size_t i) const {
@@ -70,8 +70,8 @@ class RowStep {
     uint64_t store_id = 0;  // of the answer whose rows have been taken
   };
 
-  RowStep(const TablePlan* layout, std::shared_ptr<const BatchIds> wanted, RowMatrices landing);
-  void AddMessages(const ShardPlans& plans, const BatchIds* applied, RowGradients gradients);
+  RowTransfer(const TablePlan* layout, std::shared_ptr<const BatchIds> wanted, RowMatrices landing);
+  void AddMessages(const ShardPlans& plans, const BatchIds* applied, TableGradients gradients);
   absl::Status TakeSection(const RowSection& section, ByteCursor* cursor);
 
   const TablePlan& layout_;
@@ -82,4 +82,4 @@ class RowStep {
 
 }  // namespace keelson
 
-#endif  // KEELSON_CORE_CLIENT_EXCHANGE_ROW_STEP_H_
+#endif  // KEELSON_CORE_CLIENT_EXCHANGE_ROW_TRANSFER_H_
