@@ -1,38 +1,16 @@
 // ShardedParameterClient against real servers.
 #include <algorithm>
-#include <atomic>
 #include <thread>
 
 #include "core/client/grpc_parameter_client.h"
-#include "core/client/services/bulk_handler.h"
 #include "core/client/sharded_parameter_client.h"
 #include "gmock/gmock.h"
 #include "ps_server/service/loopback_testing.h"
+#include "ps_server/service/lossy_server_testing.h"
 #include "ps_server/service/shard_testing.h"
 
 namespace keelson {
 namespace {
-
-// Executes every call; every second bulk call is answered as if it had been lost.
-class LossyServer : public BulkHandler {
- public:
-  // `server` outlives this.
-  explicit LossyServer(BulkHandler* server) : server_(server) {}
-
-  int lost() const { return lost_; }
-
-  absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
-    absl::StatusOr<ByteRope> response = server_->Bulk(method, std::move(request));
-    if (++calls_ % 2 == 0) return response;
-    ++lost_;
-    return absl::UnavailableError("the answer was lost");
-  }
-
- private:
-  BulkHandler* const server_;
-  std::atomic<int> calls_{0};
-  std::atomic<int> lost_{0};
-};
 
 // The model's order is not the placement's.
 std::vector<VariableSpec> ModelOrder() {
