@@ -218,12 +218,13 @@ class Device {
   // bias_gradient [cols] = sums of the columns of dy [rows, cols].
   virtual void BiasGradient(int64_t rows, int64_t cols, const DeviceMemory& dy,
                             DeviceMemory* bias_gradient) = 0;
-  // y[a.rows[k]][j] = sum of a.coefficients[i] * x[a.columns[i]][j] over the entries i of stored
-  // row k, added in their order; 0 without entries. x and y [any, width]; rows of y that are not
-  // stored keep their content. With rows of ids it is the forward pass of a bag of embeddings, and
-  // with the transposed matrix the gradient of its table. The entries of one row are added one
+  // y[a.rows[k]][j] = beta * y[a.rows[k]][j] + the sum of a.coefficients[i] * x[a.columns[i]][j]
+  // over the entries i of stored row k, which are added to each other in their order; 0 without
+  // entries. With beta 0 the old content of y is not read. x and y [any, width]; rows of y that are
+  // not stored keep their content. With rows of ids it is the forward pass of a bag of embeddings,
+  // and with the transposed matrix the gradient of its table. The entries of one row are added one
   // after the other, so a row of very many (an id that every record has) may take the longest.
-  virtual void MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x,
+  virtual void MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x, float beta,
                               DeviceMemory* y) = 0;
   // y += alpha * x
   virtual void Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) = 0;

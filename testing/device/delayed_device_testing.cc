@@ -267,8 +267,8 @@ void DelayedDevice::BiasGradient(int64_t rows, int64_t cols, const DeviceMemory&
 }
 
 void DelayedDevice::MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x,
-                                   DeviceMemory* y) {
-  Compute([=, this, x = &x] { inner_->MultiplySparse(a, width, *x, y); });
+                                   float beta, DeviceMemory* y) {
+  Compute([=, this, x = &x] { inner_->MultiplySparse(a, width, *x, beta, y); });
 }
 
 void DelayedDevice::Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) {

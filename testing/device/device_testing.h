@@ -85,9 +85,9 @@ class ForwardingDevice : public Device {
                     DeviceMemory* bias_gradient) override {
     device_->BiasGradient(rows, cols, dy, bias_gradient);
   }
-  void MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x,
+  void MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x, float beta,
                       DeviceMemory* y) override {
-    device_->MultiplySparse(a, width, x, y);
+    device_->MultiplySparse(a, width, x, beta, y);
   }
   void Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) override {
     device_->Axpy(alpha, n, x, y);

@@ -119,15 +119,17 @@ Doubles ColumnSums(int64_t rows, int64_t cols, const Floats& dy) {
   return sums;
 }
 
-Doubles MultiplySparse(const SparseMatrix& a, int64_t width, const Floats& x, const Floats& y) {
+Doubles MultiplySparse(const SparseMatrix& a, int64_t width, const Floats& x, float beta,
+                       const Floats& y) {
   Doubles result(y.begin(), y.end());
   for (size_t k = 0; k < a.rows.size(); ++k) {
     for (int64_t j = 0; j < width; ++j) {
-      double sum = 0;
+      double& to = result[a.rows[k] * width + j];
+      double sum = beta == 0 ? 0 : double{beta} * to;
       for (int32_t i = a.offsets[k]; i < a.offsets[k + 1]; ++i) {
         sum += double{a.coefficients[i]} * x[a.columns[i] * width + j];
       }
-      result[a.rows[k] * width + j] = sum;
+      to = sum;
     }
   }
   return result;

@@ -28,7 +28,8 @@ struct SparseMatrix {
   Floats coefficients;
 };
 // `y` after the product.
-Doubles MultiplySparse(const SparseMatrix& a, int64_t width, const Floats& x, const Floats& y);
+Doubles MultiplySparse(const SparseMatrix& a, int64_t width, const Floats& x, float beta,
+                       const Floats& y);
 
 Doubles Conv2D(const ConvGeometry& geometry, const Floats& x, const Floats& filter);
 Doubles Conv2DBackwardData(const ConvGeometry& geometry, const Floats& filter, const Floats& dy);

@@ -104,7 +104,8 @@ class RecordDevice : public Device {
     }
   }
   void BiasGradient(int64_t, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
-  void MultiplySparse(const SparseRows&, int64_t, const DeviceMemory&, DeviceMemory*) override {
+  void MultiplySparse(const SparseRows&, int64_t, const DeviceMemory&, float,
+                      DeviceMemory*) override {
     std::abort();
   }
   void Axpy(float, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }

@@ -221,12 +221,12 @@ class CpuDevice : public Device {
         [&] { SumRows(rows, cols, dy.data(), bias_gradient->data()); });
   }
 
-  void MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x,
+  void MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x, float beta,
                       DeviceMemory* y) override {
     Run("MultiplySparse", {{a.stored, 1}, {a.rows, a.capacity}, {a.offsets, a.capacity + 1}}, [&] {
       const HostSparseRows rows{*a.stored->integers(), a.rows->integers(), a.offsets->integers(),
                                 a.columns->integers(), a.coefficients->data()};
-      MultiplySparseRows(rows, width, x.data(), y->data());
+      MultiplySparseRows(rows, width, x.data(), beta, y->data());
     });
   }
 

@@ -33,10 +33,18 @@ struct Entries {
   int64_t last;
 };
 
-// y = sum of coefficient * row of x over the entries, for kVectors vectors of columns, at which x
-// and y point.
+// The vector plus beta times what is at y, unless beta is 0.
+template <class D, class V>
+HWY_INLINE void Put(D d, V sum, float beta, float* y) {
+  if (beta != 0) sum = hn::MulAdd(hn::Set(d, beta), hn::LoadU(d, y), sum);
+  hn::StoreU(sum, d, y);
+}
+
+// y = beta * y + sum of coefficient * row of x over the entries, for kVectors vectors of columns,
+// at which x and y point.
 template <int kVectors, class D>
-HWY_INLINE void SumEntries(D d, const Entries& entries, int64_t width, const float* x, float* y) {
+HWY_INLINE void SumEntries(D d, const Entries& entries, int64_t width, const float* x, float beta,
+                           float* y) {
   const size_t lanes = hn::Lanes(d), block = kVectors * lanes;
   auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), sum2 = hn::Zero(d), sum3 = hn::Zero(d);
   for (int64_t i = entries.begin; i < entries.end; ++i) {
@@ -56,54 +64,63 @@ HWY_INLINE void SumEntries(D d, const Entries& entries, int64_t width, const flo
       sum3 = hn::MulAdd(coefficient, hn::LoadU(d, from + 3 * lanes), sum3);
     }
   }
-  hn::StoreU(sum0, d, y);
-  if constexpr (kVectors > 1) hn::StoreU(sum1, d, y + lanes);
+  Put(d, sum0, beta, y);
+  if constexpr (kVectors > 1) Put(d, sum1, beta, y + lanes);
   if constexpr (kVectors > 2) {
-    hn::StoreU(sum2, d, y + 2 * lanes);
-    hn::StoreU(sum3, d, y + 3 * lanes);
+    Put(d, sum2, beta, y + 2 * lanes);
+    Put(d, sum3, beta, y + 3 * lanes);
   }
 }
 
-// All columns of a row, of at least one vector: the last vector may overlap the one before it.
+// All columns of a row, of at least one vector. Where y is not read the last vector may overlap the
+// one before it; otherwise columns that fill no vector are summed one by one.
 template <class D>
-HWY_INLINE void SumRow(D d, const Entries& entries, int64_t width, const float* x, float* y) {
+HWY_INLINE void SumRow(D d, const Entries& entries, int64_t width, const float* x, float beta,
+                       float* y) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
-  for (; i + 4 * lanes <= width; i += 4 * lanes) SumEntries<4>(d, entries, width, x + i, y + i);
+  for (; i + 4 * lanes <= width; i += 4 * lanes) {
+    SumEntries<4>(d, entries, width, x + i, beta, y + i);
+  }
   if (i + 2 * lanes <= width) {
-    SumEntries<2>(d, entries, width, x + i, y + i);
+    SumEntries<2>(d, entries, width, x + i, beta, y + i);
     i += 2 * lanes;
   }
   if (i + lanes <= width) {
-    SumEntries<1>(d, entries, width, x + i, y + i);
+    SumEntries<1>(d, entries, width, x + i, beta, y + i);
     i += lanes;
   }
-  if (i < width) SumEntries<1>(d, entries, width, x + width - lanes, y + width - lanes);
+  if (i == width) return;
+  if (beta == 0) {
+    return SumEntries<1>(d, entries, width, x + width - lanes, beta, y + width - lanes);
+  }
+  const hn::CappedTag<float, 1> one;
+  for (; i < width; ++i) SumEntries<1>(one, entries, width, x + i, beta, y + i);
 }
 
 template <class D>
 HWY_INLINE void SumRows(D d, int64_t first, int64_t end, const HostSparseRows& a, int64_t width,
-                        const float* x, float* y) {
+                        const float* x, float beta, float* y) {
   Entries entries{a.columns, a.coefficients, 0, 0, a.offsets[end]};
   for (int64_t k = first; k < end; ++k) {
     entries.begin = a.offsets[k];
     entries.end = a.offsets[k + 1];
-    SumRow(d, entries, width, x, y + a.rows[k] * width);
+    SumRow(d, entries, width, x, beta, y + a.rows[k] * width);
   }
 }
 
 // Stored rows [first, end), with the widest vectors that a row fills.
 void SumRowsOnTarget(int64_t first, int64_t end, const HostSparseRows& a, int64_t width,
-                     const float* x, float* y) {
+                     const float* x, float beta, float* y) {
   const hn::ScalableTag<float> widest;
   if (width >= static_cast<int64_t>(hn::Lanes(widest))) {
-    SumRows(widest, first, end, a, width, x, y);
+    SumRows(widest, first, end, a, width, x, beta, y);
   } else if (width >= 8) {
-    SumRows(hn::CappedTag<float, 8>(), first, end, a, width, x, y);
+    SumRows(hn::CappedTag<float, 8>(), first, end, a, width, x, beta, y);
   } else if (width >= 4) {
-    SumRows(hn::CappedTag<float, 4>(), first, end, a, width, x, y);
+    SumRows(hn::CappedTag<float, 4>(), first, end, a, width, x, beta, y);
   } else {
-    SumRows(hn::CappedTag<float, 1>(), first, end, a, width, x, y);
+    SumRows(hn::CappedTag<float, 1>(), first, end, a, width, x, beta, y);
   }
 }
 
@@ -137,7 +154,8 @@ int64_t RowAtCost(const HostSparseRows& a, int64_t cost) {
 
 }  // namespace
 
-void MultiplySparseRows(const HostSparseRows& a, int64_t width, const float* x, float* y) {
+void MultiplySparseRows(const HostSparseRows& a, int64_t width, const float* x, float beta,
+                        float* y) {
   if (a.stored == 0 || width == 0) return;
   // Below this many products waking threads costs more than they save.
   constexpr int64_t kMinParallelProducts = 1 << 16;
@@ -150,7 +168,7 @@ void MultiplySparseRows(const HostSparseRows& a, int64_t width, const float* x, 
   for (int64_t part = 0; part < parts; ++part) {
     const int64_t first = RowAtCost(a, cost * part / parts);
     const int64_t end = RowAtCost(a, cost * (part + 1) / parts);
-    HWY_DYNAMIC_DISPATCH(SumRowsOnTarget)(first, end, a, width, x, y);
+    HWY_DYNAMIC_DISPATCH(SumRowsOnTarget)(first, end, a, width, x, beta, y);
   }
 }
 

@@ -17,7 +17,8 @@ struct HostSparseRows {
   const float* coefficients;
 };
 
-void MultiplySparseRows(const HostSparseRows& a, int64_t width, const float* x, float* y);
+void MultiplySparseRows(const HostSparseRows& a, int64_t width, const float* x, float beta,
+                        float* y);
 
 }  // namespace keelson
 

@@ -69,7 +69,7 @@ class CudaDevice : public Device {
                       DeviceMemory* bias_gradient) override;
   void BiasGradient(int64_t rows, int64_t cols, const DeviceMemory& dy,
                     DeviceMemory* bias_gradient) override;
-  void MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x,
+  void MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x, float beta,
                       DeviceMemory* y) override;
   void Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
   void Scale(float alpha, int64_t n, DeviceMemory* x) override;

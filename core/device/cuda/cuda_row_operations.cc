@@ -5,7 +5,7 @@
 namespace keelson {
 
 void CudaDevice::MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x,
-                                DeviceMemory* y) {
+                                float beta, DeviceMemory* y) {
   if (!context_->Begin("MultiplySparse",
                        {{a.stored, 1}, {a.rows, a.capacity}, {a.offsets, a.capacity + 1}})) {
     return;
@@ -16,8 +16,9 @@ void CudaDevice::MultiplySparse(const SparseRows& a, int64_t width, const Device
                                   a.offsets->integers(),
                                   a.columns->integers(),
                                   a.coefficients->data()};
-  context_->Check("MultiplySparseKernel", cuda::LaunchMultiplySparse(context_->compute(), arrays,
-                                                                     width, x.data(), y->data()));
+  context_->Check(
+      "MultiplySparseKernel",
+      cuda::LaunchMultiplySparse(context_->compute(), arrays, width, x.data(), beta, y->data()));
 }
 
 void CudaDevice::ScaleRows(int64_t rows, int64_t columns, const DeviceMemory& factors,

@@ -9,13 +9,13 @@ class Embedding : public Layer {
       : Layer(spec), dim_(spec.output.num_elements()), embeddings_(embeddings) {}
 
   void Forward(Device* device, const Pass& pass, Inputs /*x*/, DeviceMemory* y) const override {
-    device->MultiplySparse(pass.ids->by_example, dim_, *embeddings_.value, y);
+    device->MultiplySparse(pass.ids->by_example, dim_, *embeddings_.value, 0, y);
   }
 
   void Backward(Device* device, const Pass& pass, Inputs /*x*/, const DeviceMemory& /*y*/,
                 DeviceMemory* dy, InputGradients /*dx*/) const override {
     device->Fill(0, embeddings_.gradient->size(), embeddings_.gradient);
-    device->MultiplySparse(pass.ids->by_id, dim_, *dy, embeddings_.gradient);
+    device->MultiplySparse(pass.ids->by_id, dim_, *dy, 0, embeddings_.gradient);
   }
 
  private:

@@ -81,16 +81,19 @@ TEST_P(DeviceConformanceTest, MultipliesRowsOfFewEntries) {
     const int64_t y_rows = a.rows.empty() ? 2 : a.rows.back() + 3;
     const Floats x = Random(columns * width, 90), before = Random(y_rows * width, 91);
     const SparseOperand operand(a, device_.get());
-    const Output y = InOut(before);
-    device_->MultiplySparse(operand.get(), width, *Input(x), y.get());
-    ExpectNear(y, reference::MultiplySparse(a, width, x, before), 1e-5);
+    for (const float beta : {0.0f, 1.0f, -0.5f}) {
+      SCOPED_TRACE(beta);
+      const Output y = InOut(before);
+      device_->MultiplySparse(operand.get(), width, *Input(x), beta, y.get());
+      ExpectNear(y, reference::MultiplySparse(a, width, x, beta, before), 1e-5);
+    }
   }
 }
 
 TEST_P(DeviceConformanceTest, ASparseProductOfNoColumnsWritesNothing) {
   const SparseOperand a(RandomSparseMatrix(3, 5, 4, 9), device_.get());
   const Output y = InOut({1, 2});
-  device_->MultiplySparse(a.get(), 0, *Input({}), y.get());
+  device_->MultiplySparse(a.get(), 0, *Input({}), 0, y.get());
   EXPECT_EQ(Read(y), Floats({1, 2}));
 }
 
@@ -114,8 +117,23 @@ TEST_P(DeviceConformanceTest, SparseProductsAddEntriesInTheirOrder) {
     Floats wide;
     for (float value : x) wide.insert(wide.end(), width, value);
     const Output y = Garbage(width);
-    device_->MultiplySparse(operand.get(), width, *Input(wide), y.get());
+    device_->MultiplySparse(operand.get(), width, *Input(wide), 0, y.get());
     EXPECT_EQ(Read(y), Floats(width, expected));
+  }
+}
+
+TEST_P(DeviceConformanceTest, SparseProductsWithBetaAddAsAxpyDoes) {
+  const SparseMatrix a = RandomSparseMatrix(13, 29, 12, 5);
+  const SparseOperand operand(a, device_.get());
+  for (int64_t width : {1, 3, 10, 16, 33}) {
+    SCOPED_TRACE(width);
+    const int64_t n = (a.rows.back() + 1) * width;
+    const Memory x = Input(Random(29 * width, 95));
+    const Output y = InOut(Random(n, 96)), added = InOut(Random(n, 96)), sum = InOut(Floats(n, 0));
+    device_->MultiplySparse(operand.get(), width, *x, 1, y.get());
+    device_->MultiplySparse(operand.get(), width, *x, 0, sum.get());
+    device_->Axpy(1, n, *sum.get(), added.get());
+    EXPECT_EQ(Read(y), Read(added));
   }
 }
 
@@ -127,7 +145,7 @@ TEST_P(DeviceConformanceTest, SparseProductsKeepNotANumberInItsRowAndColumn) {
   a.coefficients = {1, 1, 1, kNan};
   const Output y = Garbage(9);
   const SparseOperand operand(a, device_.get());
-  device_->MultiplySparse(operand.get(), 3, *Input({kNan, 1, 2, 3, 4, 5}), y.get());
+  device_->MultiplySparse(operand.get(), 3, *Input({kNan, 1, 2, 3, 4, 5}), 0, y.get());
   ExpectNear(y, {kNan, 5, 7, 3, 4, 5, kNan, kNan, kNan}, 0);
 }
 
@@ -143,10 +161,10 @@ TEST_P(DeviceConformanceTest, ARepeatedSparseProductFollowsCountsAndEntries) {
     const SparseMatrix a = RandomSparseMatrix(stored, kColumns, 25, 10 + i);
     operand.Set(a);
     const Floats before = Read(direct);
-    device_->MultiplySparse(operand.get(), kWidth, *x, direct.get());
-    device_->Repeat(16, [&] { device_->MultiplySparse(operand.get(), kWidth, *x, y.get()); });
+    device_->MultiplySparse(operand.get(), kWidth, *x, 1, direct.get());
+    device_->Repeat(16, [&] { device_->MultiplySparse(operand.get(), kWidth, *x, 1, y.get()); });
     EXPECT_EQ(Read(y), Read(direct));
-    ExpectNear(y, reference::MultiplySparse(a, kWidth, Random(kColumns * kWidth, 92), before),
+    ExpectNear(y, reference::MultiplySparse(a, kWidth, Random(kColumns * kWidth, 92), 1, before),
                1e-5);
   }
 }
@@ -169,7 +187,7 @@ TEST_P(DeviceConformanceTest, ASparseProductChecksItsOperands) {
     const Memory y = *device->Allocate(10);
     SparseRows a = operand.get();
     a.*c.array = small.get();
-    device->MultiplySparse(a, 2, *x, y.get());
+    device->MultiplySparse(a, 2, *x, 0, y.get());
     const absl::Status status = device->Synchronize();
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
     EXPECT_THAT(std::string(status.message()), testing::HasSubstr(c.message));

@@ -49,10 +49,12 @@ TEST_F(KernelSparseProductTest, MultipliesAlignedAndNot) {
       const Floats x = RandomFloats(kColumns * width, 1);
       const Floats before = RandomFloats((a.rows.back() + 3) * width, 2);
       GpuSparseMatrix matrix(a, 15);
-      GpuArray<float> in(x, offset), y(before, offset);
-      ASSERT_EQ(LaunchMultiplySparse(nullptr, matrix.arrays(), width, in.data(), y.data()),
-                cudaSuccess);
-      ExpectClose(y.Read(), reference::MultiplySparse(a, width, x, before));
+      for (const float beta : {0.0f, 1.0f, -0.5f}) {
+        GpuArray<float> in(x, offset), y(before, offset);
+        ASSERT_EQ(LaunchMultiplySparse(nullptr, matrix.arrays(), width, in.data(), beta, y.data()),
+                  cudaSuccess);
+        ExpectClose(y.Read(), reference::MultiplySparse(a, width, x, beta, before));
+      }
     }
   }
 }
@@ -70,22 +72,22 @@ TEST_F(KernelSparseProductTest, TakesMoreThanOneRound) {
   const Floats x = RandomFloats(3 * kWidth, 3);
   GpuSparseMatrix matrix(a, kStored);
   GpuArray<float> in(x), y(Poison(kStored * kWidth));
-  ASSERT_EQ(LaunchMultiplySparse(nullptr, matrix.arrays(), kWidth, in.data(), y.data()),
+  ASSERT_EQ(LaunchMultiplySparse(nullptr, matrix.arrays(), kWidth, in.data(), 0, y.data()),
             cudaSuccess);
-  ExpectClose(y.Read(), reference::MultiplySparse(a, kWidth, x, Poison(kStored * kWidth)));
+  ExpectClose(y.Read(), reference::MultiplySparse(a, kWidth, x, 0, Poison(kStored * kWidth)));
 }
 
 TEST_F(KernelSparseProductTest, WritesNothingWithoutStoredRows) {
   const Floats before = RandomFloats(40, 4);
   GpuSparseMatrix matrix(reference::SparseMatrix(), 10);
   GpuArray<float> x(Poison(4)), y(before);
-  ASSERT_EQ(LaunchMultiplySparse(nullptr, matrix.arrays(), 4, x.data(), y.data()), cudaSuccess);
+  ASSERT_EQ(LaunchMultiplySparse(nullptr, matrix.arrays(), 4, x.data(), 0, y.data()), cudaSuccess);
   EXPECT_EQ(y.Read(), before);
 }
 
 TEST_F(KernelSparseProductTest, LaunchesNothingWithoutCapacityOrWidth) {
-  EXPECT_EQ(LaunchMultiplySparse(nullptr, {}, 4, nullptr, nullptr), cudaSuccess);
-  EXPECT_EQ(LaunchMultiplySparse(nullptr, {.capacity = 5}, 0, nullptr, nullptr), cudaSuccess);
+  EXPECT_EQ(LaunchMultiplySparse(nullptr, {}, 4, nullptr, 0, nullptr), cudaSuccess);
+  EXPECT_EQ(LaunchMultiplySparse(nullptr, {.capacity = 5}, 0, nullptr, 0, nullptr), cudaSuccess);
   EXPECT_EQ(cuda_emulation::CurrentStatistics().kernel_launches, 0);
 }
 

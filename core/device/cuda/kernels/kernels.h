@@ -110,7 +110,7 @@ struct SparseArrays {
 };
 // Launches threads for as many rows as the capacity; those that are stored have work.
 cudaError_t LaunchMultiplySparse(cudaStream_t stream, const SparseArrays& a, int64_t width,
-                                 const float* x, float* y);
+                                 const float* x, float beta, float* y);
 
 // softmax.cu
 

@@ -38,14 +38,21 @@ __device__ Pack<kPack> SumOfEntries(const SparseArrays& a, int64_t begin, int64_
 template <int kPack>
 __global__ void __launch_bounds__(kThreads)
     MultiplySparseKernel(SparseArrays a, int group_bits, int64_t width, const float* __restrict__ x,
-                         float* __restrict__ y) {
+                         float beta, float* __restrict__ y) {
   const int group = 1 << group_bits;
   const int64_t first = static_cast<int64_t>(threadIdx.x) % group * kPack;
   const int64_t stored = *a.stored;
   for (int64_t k = ThreadIndex() >> group_bits; k < stored; k += ThreadCount() >> group_bits) {
     const int64_t begin = a.offsets[k], end = a.offsets[k + 1], row = a.rows[k];
     for (int64_t column = first; column < width; column += static_cast<int64_t>(group) * kPack) {
-      StorePack(SumOfEntries<kPack>(a, begin, end, width, x + column), y + row * width + column);
+      float* const to = y + row * width + column;
+      Pack<kPack> sum = SumOfEntries<kPack>(a, begin, end, width, x + column);
+      if (beta != 0) {
+        const Pack<kPack> old = LoadPack<kPack>(to);
+#pragma unroll
+        for (int lane = 0; lane < kPack; ++lane) sum.lane[lane] += beta * old.lane[lane];
+      }
+      StorePack(sum, to);
     }
   }
 }
@@ -53,7 +60,7 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 cudaError_t LaunchMultiplySparse(cudaStream_t stream, const SparseArrays& a, int64_t width,
-                                 const float* x, float* y) {
+                                 const float* x, float beta, float* y) {
   if (a.capacity == 0 || width == 0) return cudaSuccess;
   const bool packed =
       width % 4 == 0 && IsAligned(x, sizeof(Pack<4>)) && IsAligned(y, sizeof(Pack<4>));
@@ -61,8 +68,8 @@ cudaError_t LaunchMultiplySparse(cudaStream_t stream, const SparseArrays& a, int
   int group_bits = 0;
   while ((1 << group_bits) < packs && (1 << group_bits) < kThreads) ++group_bits;
   const unsigned blocks = BlocksFor(a.capacity, kThreads >> group_bits);
-  return packed ? Launch(MultiplySparseKernel<4>, blocks, stream, a, group_bits, width, x, y)
-                : Launch(MultiplySparseKernel<1>, blocks, stream, a, group_bits, width, x, y);
+  return packed ? Launch(MultiplySparseKernel<4>, blocks, stream, a, group_bits, width, x, beta, y)
+                : Launch(MultiplySparseKernel<1>, blocks, stream, a, group_bits, width, x, beta, y);
 }
 
 }  // namespace keelson::cuda
