@@ -49,9 +49,13 @@ bool IsFloat32(const v1::TransferConfig::Group& group) {
   return group.push() == v1::FLOAT32 && group.pull() == v1::FLOAT32;
 }
 
-// Whether the group matches variables, and none of them is trained.
+// Whether the group matches no table and variables, and none of them is trained.
 bool MatchesAveragesAlone(const v1::TransferConfig::Group& group,
-                          absl::Span<const VariableSpec> variables) {
+                          absl::Span<const VariableSpec> variables,
+                          absl::Span<const TableSpec> tables) {
+  for (const TableSpec& table : tables) {
+    if (MatchesPattern(group.variables(), table.name)) return false;
+  }
   bool matches = false;
   for (const VariableSpec& variable : variables) {
     if (!MatchesPattern(group.variables(), variable.name)) continue;
@@ -74,6 +78,30 @@ VariableFormats FormatsOf(const v1::TransferConfig::Group& group, const Variable
   return formats;
 }
 
+// The position of the group that decides; groups_size(): none does.
+int GroupOf(const v1::TransferConfig& config, absl::string_view name) {
+  int i = 0;
+  while (i < config.groups_size() && !MatchesPattern(config.groups(i).variables(), name)) ++i;
+  return i;
+}
+
+absl::Status CheckTables(const v1::TransferConfig& config, absl::Span<const TableSpec> tables) {
+  if (config.depth() == 2 && !tables.empty()) {
+    return absl::InvalidArgumentError(
+        "transfer.depth: expected 1 of a model with tables, whose rows a step needs as the step "
+        "before has left them, found 2");
+  }
+  for (const TableSpec& table : tables) {
+    const int i = GroupOf(config, table.name);
+    if (i == config.groups_size() || config.groups(i).push() != v1::TOP_K) continue;
+    return FieldError(
+        i, "push",
+        absl::StrCat("FLOAT32, FLOAT16, BFLOAT16 or INT8 for the table \"", table.name, "\""),
+        "TOP_K");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int64_t TopKCount(float fraction, int64_t elements) {
@@ -93,10 +121,12 @@ absl::Status ValidateTransferConfig(const v1::TransferConfig& config) {
 }
 
 absl::Status CheckTransferGroups(const v1::TransferConfig& config,
-                                 absl::Span<const VariableSpec> variables) {
+                                 absl::Span<const VariableSpec> variables,
+                                 absl::Span<const TableSpec> tables) {
+  RETURN_IF_ERROR(CheckTables(config, tables));
   for (int i = 0; i < config.groups_size(); ++i) {
     const v1::TransferConfig::Group& group = config.groups(i);
-    if (IsFloat32(group) || !MatchesAveragesAlone(group, variables)) continue;
+    if (IsFloat32(group) || !MatchesAveragesAlone(group, variables, tables)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("transfer.groups[", i, "]: expected push and pull FLOAT32 for \"",
                      group.variables(), "\", which matches moving averages alone, found push ",
@@ -109,12 +139,22 @@ std::vector<VariableFormats> ResolveTransferFormats(const v1::TransferConfig& co
                                                     absl::Span<const VariableSpec> variables) {
   std::vector<VariableFormats> formats;
   for (const VariableSpec& variable : variables) {
-    const auto group =
-        std::find_if(config.groups().begin(), config.groups().end(), [&](const auto& candidate) {
-          return MatchesPattern(candidate.variables(), variable.name);
-        });
-    formats.push_back(group == config.groups().end() ? VariableFormats{}
-                                                     : FormatsOf(*group, variable));
+    const int group = GroupOf(config, variable.name);
+    formats.push_back(group == config.groups_size() ? VariableFormats{}
+                                                    : FormatsOf(config.groups(group), variable));
+  }
+  return formats;
+}
+
+std::vector<VariableFormats> ResolveTableFormats(const v1::TransferConfig& config,
+                                                 absl::Span<const TableSpec> tables) {
+  std::vector<VariableFormats> formats;
+  for (const TableSpec& table : tables) {
+    VariableFormats& of_table = formats.emplace_back();
+    const int group = GroupOf(config, table.name);
+    if (group == config.groups_size()) continue;
+    of_table.push = static_cast<WireFormat>(config.groups(group).push());
+    of_table.pull = static_cast<WireFormat>(config.groups(group).pull());
   }
   return formats;
 }

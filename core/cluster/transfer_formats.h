@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "core/tensor/table_spec.h"
 #include "core/tensor/variable.h"
 #include "core/wire/wire_format.h"
 #include "keelson/v1/train_config.pb.h"
@@ -32,14 +33,21 @@ int64_t TopKCount(float fraction, int64_t elements);
 absl::Status ValidateTransferConfig(const v1::TransferConfig& config);
 
 // Checks a configuration that is valid by itself against a model. INVALID_ARGUMENT: a group with
-// another format than float32 matches only variables that are not trained (VariableSpec).
+// another format than float32 matches only variables that are not trained (VariableSpec); one whose
+// gradients travel as top-k decides for a table; two steps under way with tables.
 absl::Status CheckTransferGroups(const v1::TransferConfig& config,
-                                 absl::Span<const VariableSpec> variables);
+                                 absl::Span<const VariableSpec> variables,
+                                 absl::Span<const TableSpec> tables = {});
 
 // One entry per variable, in their order, of a valid configuration. Variables that are not trained
 // always travel as float32.
 std::vector<VariableFormats> ResolveTransferFormats(const v1::TransferConfig& config,
                                                     absl::Span<const VariableSpec> variables);
+
+// The formats in which the rows of each table travel, of a configuration that CheckTransferGroups
+// accepts: int8 has a scale for each row, so min_elements does not count.
+std::vector<VariableFormats> ResolveTableFormats(const v1::TransferConfig& config,
+                                                 absl::Span<const TableSpec> tables);
 
 }  // namespace keelson
 

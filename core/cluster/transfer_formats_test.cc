@@ -89,6 +89,39 @@ TEST(CheckTransferGroupsTest, AFormatForAveragesAloneIsRefused) {
   EXPECT_TRUE(check("groups { variables: 'other/*' push: INT8 }").ok()) << "it matches nothing";
 }
 
+TEST(ResolveTableFormatsTest, RowsTravelAsTheFirstGroupSays) {
+  const std::vector<TableSpec> tables = {{"users", 4, {}}, {"items", 4, {}}, {"tags", 4, {}}};
+  EXPECT_THAT(
+      ResolveTableFormats(
+          ParseTransfer("groups { variables: 'items' push: BFLOAT16 }"
+                        "groups { variables: '*s' push: INT8 pull: FLOAT16 min_elements: 9 }"),
+          absl::MakeConstSpan(tables)),
+      ElementsAre(VariableFormats{WireFormat::kInt8, WireFormat::kFloat16},
+                  VariableFormats{WireFormat::kBfloat16, WireFormat::kFloat32},
+                  VariableFormats{WireFormat::kInt8, WireFormat::kFloat16}));
+  EXPECT_THAT(ResolveTableFormats({}, absl::MakeConstSpan(tables).first(1)),
+              ElementsAre(VariableFormats{}));
+}
+
+TEST(CheckTransferGroupsTest, TablesHaveNeitherTopKNorTwoStepsUnderWay) {
+  const std::vector<TableSpec> tables = {{"users", 4, {}}};
+  const auto check = [&](const std::string& text) {
+    return CheckTransferGroups(ParseTransfer(text), WithAverages(), tables);
+  };
+  EXPECT_TRUE(check("groups { variables: '*' push: INT8 } depth: 1").ok());
+  EXPECT_TRUE(check("groups { variables: 'users' } groups { variables: '*' push: TOP_K }").ok());
+  EXPECT_EQ(
+      check("groups { variables: 'a' } groups { variables: '*' push: TOP_K }"),
+      absl::InvalidArgumentError(
+          "transfer.groups[1].push: expected FLOAT32, FLOAT16, BFLOAT16 or INT8 for the table "
+          "\"users\", found TOP_K"));
+  EXPECT_EQ(check("depth: 2"),
+            absl::InvalidArgumentError(
+                "transfer.depth: expected 1 of a model with tables, whose rows a step needs as the "
+                "step before has left them, found 2"));
+  EXPECT_TRUE(CheckTransferGroups(ParseTransfer("depth: 2"), WithAverages()).ok());
+}
+
 TEST(ValidateTransferConfigTest, DefaultsAndWholeConfigurationsPass) {
   EXPECT_TRUE(ValidateTransferConfig({}).ok());
   EXPECT_TRUE(

@@ -142,37 +142,80 @@ std::vector<int> GroupsOf(const Config& config, absl::string_view variable) {
 
 std::string GroupPath(int group) { return absl::StrCat("initial_values.groups[", group, "]"); }
 
-absl::Status DecidesForNone(int group, const Config& config,
-                            const std::vector<VariableSpec>& variables) {
+// "glorot_uniform"
+std::string KindName(const Config::Group& group) {
+  return Config::Group::descriptor()->FindFieldByNumber(group.kind_case())->name();
+}
+
+absl::Status SetTableInitializer(int group, const Config& config, TableSpec* table) {
+  const absl::StatusOr<Initializer> initializer =
+      config.groups(group).has_from() ? absl::NotFoundError("from")
+                                      : InitializerOf(config.groups(group), std::nullopt);
+  if (!initializer.ok()) {
+    return FieldError(GroupPath(group),
+                      absl::StrCat("constant, uniform, normal or truncated_normal for the table \"",
+                                   table->name, "\""),
+                      KindName(config.groups(group)));
+  }
+  table->initializer = *initializer;
+  return absl::OkStatus();
+}
+
+// What a model starts from.
+struct Starts {
+  std::vector<VariableSpec> variables;
+  std::vector<TableSpec> tables;
+};
+
+absl::Status DecidesForNone(int group, const Config& config, const Starts& starts) {
   const std::string& pattern = config.groups(group).variables();
-  const bool matches = std::any_of(
-      variables.begin(), variables.end(),
-      [&](const VariableSpec& variable) { return MatchesPattern(pattern, variable.name); });
+  const auto matches = [&](const auto& spec) { return MatchesPattern(pattern, spec.name); };
+  const bool decided = std::any_of(starts.variables.begin(), starts.variables.end(), matches) ||
+                       std::any_of(starts.tables.begin(), starts.tables.end(), matches);
   return FieldError(GroupPath(group) + ".variables",
-                    matches ? "a pattern that matches a variable of no group before it"
+                    decided ? "a pattern that matches a variable of no group before it"
                             : "a pattern that matches a variable",
                     absl::StrCat("\"", pattern, "\""));
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<VariableSpec>> WithInitialValues(const Config& config,
-                                                            std::vector<VariableSpec> variables) {
+absl::StatusOr<Starts> StartsOf(const Config& config, Starts starts) {
   for (int i = 0; i < config.groups_size(); ++i) {
     RETURN_IF_ERROR(CheckGroup(GroupPath(i), config.groups(i)));
   }
   std::vector<bool> decides(config.groups_size());
-  for (VariableSpec& variable : variables) {
+  for (VariableSpec& variable : starts.variables) {
     for (const int i : GroupsOf(config, variable.name)) {
       decides[i] = true;
       if (config.groups(i).has_from()) continue;
       RETURN_IF_ERROR(SetInitializer(GroupPath(i), config.groups(i), &variable));
     }
   }
-  for (int i = 0; i < config.groups_size(); ++i) {
-    if (!decides[i]) return DecidesForNone(i, config, variables);
+  for (TableSpec& table : starts.tables) {
+    for (const int i : GroupsOf(config, table.name)) {
+      decides[i] = true;
+      RETURN_IF_ERROR(SetTableInitializer(i, config, &table));
+    }
   }
-  return variables;
+  for (int i = 0; i < config.groups_size(); ++i) {
+    if (!decides[i]) return DecidesForNone(i, config, starts);
+  }
+  return starts;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<VariableSpec>> WithInitialValues(const Config& config,
+                                                            std::vector<VariableSpec> variables,
+                                                            std::vector<TableSpec> tables) {
+  ASSIGN_OR_RETURN(Starts starts, StartsOf(config, {std::move(variables), std::move(tables)}));
+  return std::move(starts.variables);
+}
+
+absl::StatusOr<std::vector<TableSpec>> TablesWithInitialValues(const Config& config,
+                                                               std::vector<VariableSpec> variables,
+                                                               std::vector<TableSpec> tables) {
+  ASSIGN_OR_RETURN(Starts starts, StartsOf(config, {std::move(variables), std::move(tables)}));
+  return std::move(starts.tables);
 }
 
 std::vector<StoredStart> StoredStartsOf(const Config& config,

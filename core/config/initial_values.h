@@ -7,18 +7,24 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/tensor/table_spec.h"
 #include "core/tensor/variable.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
 
 // The variables with the initializers that their groups say. One without a group keeps its own, and
-// so does one whose values come from files alone (StoredStartsOf).
-// INVALID_ARGUMENT, the text beginning with the field's path: a group that decides for no variable,
-// has no kind of values, no file or numbers that make no distribution, or that needs fans which a
-// variable has not.
+// so does one whose values come from files alone (StoredStartsOf). `tables` are the model's.
+// INVALID_ARGUMENT, the text beginning with the field's path: a group that decides for no variable
+// and no table, has no kind of values, no file or numbers that make no distribution, or that needs
+// fans which a variable has not; one of glorot, he or from that decides for a table.
 absl::StatusOr<std::vector<VariableSpec>> WithInitialValues(const v1::InitialValuesConfig& config,
-                                                            std::vector<VariableSpec> variables);
+                                                            std::vector<VariableSpec> variables,
+                                                            std::vector<TableSpec> tables = {});
+// The same of the tables.
+absl::StatusOr<std::vector<TableSpec>> TablesWithInitialValues(
+    const v1::InitialValuesConfig& config, std::vector<VariableSpec> variables,
+    std::vector<TableSpec> tables);
 
 // A tensor in a file that a variable's values may come from.
 struct StoredOrigin {

@@ -166,5 +166,49 @@ TEST(WithInitialValuesTest, RefusesWhatMakesNoSense) {
   }
 }
 
+TEST(TablesWithInitialValuesTest, ATableStartsAsTheFirstGroupThatMatchesItsNameSays) {
+  const std::vector<TableSpec> tables = {{"users", 4, {}}, {"items", 4, {}}, {"tags", 4, {}}};
+  const auto config = ConfigOf(
+      "groups { variables: 'users' normal { mean: 1 stddev: 2 } }"
+      "groups { variables: '*/kernel' glorot_uniform {} }"
+      "groups { variables: '*s' truncated_normal { stddev: 3 } }");
+  const auto found = TablesWithInitialValues(config, Variables(), tables);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((*found)[0].initializer.kind, Initializer::Kind::kNormal);
+  EXPECT_EQ((*found)[0].initializer.b, 2);
+  EXPECT_EQ((*found)[1].initializer.kind, Initializer::Kind::kTruncatedNormal);
+  EXPECT_EQ((*found)[2].initializer.b, 3);
+  const auto unchanged = TablesWithInitialValues(
+      {}, Variables(), {{"users", 4, {Initializer::Kind::kUniform, -1, 1}}});
+  ASSERT_TRUE(unchanged.ok()) << unchanged.status();
+  EXPECT_EQ((*unchanged)[0].initializer.a, -1);
+  // A group that decides for a table alone decides.
+  EXPECT_TRUE(
+      WithInitialValues(ConfigOf("groups { variables: 'users' constant {} }"), Variables(), tables)
+          .ok());
+}
+
+TEST(TablesWithInitialValuesTest, ATableHasNoFansAndNoFile) {
+  const std::vector<TableSpec> tables = {{"users", 4, {}}};
+  const BadGroups all[] = {
+      {"groups { variables: 'users' he_normal {} }",
+       "initial_values.groups[0]: expected constant, uniform, normal or truncated_normal for the "
+       "table \"users\", found he_normal"},
+      {"groups { variables: 'u*' glorot_uniform {} }",
+       "initial_values.groups[0]: expected constant, uniform, normal or truncated_normal for the "
+       "table \"users\", found glorot_uniform"},
+      {"groups { variables: '*' from { path: 'a' missing: INITIALIZE } }",
+       "initial_values.groups[0]: expected constant, uniform, normal or truncated_normal for the "
+       "table \"users\", found from"},
+      {"groups { variables: '*' constant {} } groups { variables: 'users' constant {} }",
+       "initial_values.groups[1].variables: expected a pattern that matches a variable of no group "
+       "before it, found \"users\""},
+  };
+  for (const BadGroups& bad : all) {
+    EXPECT_EQ(WithInitialValues(ConfigOf(bad.text), Variables(), tables).status(),
+              absl::InvalidArgumentError(bad.error));
+  }
+}
+
 }  // namespace
 }  // namespace keelson
