@@ -81,7 +81,7 @@ absl::StatusOr<Plan> MakePlan(const ImportOptions& options, TensorSource* source
   ASSIGN_OR_RETURN(const v1::TrainConfig config, ResolveTrainConfig(options.config_path, {}));
   ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
   ASSIGN_OR_RETURN(const std::vector<VariableSpec> variables,
-                   WithInitialValues(config.initial_values(), model.variables));
+                   WithInitialValues(config.initial_values(), model.variables, model.tables));
   ASSIGN_OR_RETURN(plan.tensors,
                    PlanImportOf(variables, options.initialize_missing, source, options.renames));
   const auto& planned = plan.tensors.variables;

@@ -237,7 +237,8 @@ absl::Status CheckDelayCompensation(const v1::StaleGradientConfig::DelayCompensa
   return Positive(path + ".epsilon", delay.epsilon());
 }
 
-absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency, bool uses_ftrl) {
+absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency, bool uses_ftrl,
+                              bool has_tables) {
   RETURN_IF_ERROR(ConsistencyMode::FromProto(consistency.mode(), "consistency.mode").status());
   const v1::StaleGradientConfig& stale = consistency.stale_gradients();
   if (stale.scale_learning_rate() && uses_ftrl) {
@@ -245,23 +246,36 @@ absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency, bool use
                       "false with ftrl, whose rate scales the values", "true");
   }
   if (!stale.has_delay_compensation()) return absl::OkStatus();
+  if (has_tables) {
+    return FieldError("consistency.stale_gradients.delay_compensation",
+                      "none of a model with tables, whose rows have no earlier values", "some");
+  }
   return CheckDelayCompensation(stale.delay_compensation());
+}
+
+// Servers of this build hold variables alone.
+absl::Status RefuseTables(const ModelSpec& model) {
+  if (model.tables.empty()) return absl::OkStatus();
+  return FieldError("model.tables", "none, for servers hold variables alone", model.tables.size());
 }
 
 }  // namespace
 
 absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
-  RETURN_IF_ERROR(CheckOptimizer(config.optimizer(), {model.variables}));
-  RETURN_IF_ERROR(WithInitialValues(config.initial_values(), model.variables).status());
+  RETURN_IF_ERROR(CheckOptimizer(config.optimizer(), {model.variables, model.tables}));
+  RETURN_IF_ERROR(
+      WithInitialValues(config.initial_values(), model.variables, model.tables).status());
   RETURN_IF_ERROR(CheckLearningRate(config.learning_rate()));
   RETURN_IF_ERROR(CheckData(config.data(), model));
   RETURN_IF_ERROR(CheckTraining(config.train()));
   RETURN_IF_ERROR(CheckCheckpoint(config.checkpoint()));
   RETURN_IF_ERROR(CheckEvaluation(config.evaluation(), model));
   RETURN_IF_ERROR(ValidateTransferConfig(config.transfer()));
-  RETURN_IF_ERROR(CheckTransferGroups(config.transfer(), model.variables));
-  return CheckConsistency(config.consistency(), UsesFtrl(config.optimizer()));
+  RETURN_IF_ERROR(CheckTransferGroups(config.transfer(), model.variables, model.tables));
+  RETURN_IF_ERROR(
+      CheckConsistency(config.consistency(), UsesFtrl(config.optimizer()), !model.tables.empty()));
+  return RefuseTables(model);
 }
 
 }  // namespace keelson

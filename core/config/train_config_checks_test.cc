@@ -20,6 +20,19 @@ constexpr char kValid[] = R"(
   train { batch_size: 8 max_steps: 10 }
 )";
 
+constexpr char kWithTable[] = R"(
+  model {
+    features { name: "user" id {} }
+    tables { name: "users" dim: 4 }
+    layers { embedding { table: "users" } }
+    layers { dense { units: 3 } }
+    loss { kind: SOFTMAX_CROSS_ENTROPY }
+  }
+  optimizer { sgd {} }
+  learning_rate { base: 0.1 }
+  train { batch_size: 8 max_steps: 10 }
+)";
+
 // `change` is merged over the valid configuration.
 struct BadConfig {
   const char* name;
@@ -303,6 +316,30 @@ TEST(FinalizeTrainConfigSectionsTest, EverySectionIsRequiredWhereItHasNoDefault)
             "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl and "
             "row_wise_adagrad, found "
             "none");
+}
+
+TEST(FinalizeTrainConfigSectionsTest, TablesExcludeSomeSettings) {
+  const BadConfig all[] = {
+      {"DelayCompensation", "consistency { stale_gradients { delay_compensation {} } }",
+       "consistency.stale_gradients.delay_compensation: expected none of a model with tables, "
+       "whose rows have no earlier values, found some"},
+      {"Depth", "transfer { depth: 2 }", "transfer.depth: expected 1 of a model with tables"},
+      {"TopK", "transfer { groups { variables: '*' push: TOP_K } }",
+       "transfer.groups[0].push: expected FLOAT32, FLOAT16, BFLOAT16 or INT8 for the table "
+       "\"users\", found TOP_K"},
+      {"InitialValues", "initial_values { groups { variables: 'users' he_normal {} } }",
+       "initial_values.groups[0]: expected constant, uniform, normal or truncated_normal for the "
+       "table \"users\", found he_normal"},
+      {"None", "", "model.tables: expected none, for servers hold variables alone, found 1"},
+  };
+  for (const BadConfig& bad : all) {
+    v1::TrainConfig config;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kWithTable, &config));
+    ASSERT_TRUE(google::protobuf::TextFormat::MergeFromString(bad.change, &config));
+    const absl::Status status = FinalizeTrainConfig(&config);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad.name;
+    EXPECT_THAT(std::string(status.message()), StartsWith(bad.error));
+  }
 }
 
 TEST(OptimizerGroupsTest, AGroupHasOneAlgorithmAndOneRate) {

@@ -73,7 +73,7 @@ StageGraph MakeStages(const ModelSpec& spec) {
       stage.input_gradients.push_back(DependsOnVariables(graph, stage.inputs.back()));
       stage.backward |= stage.input_gradients.back();
     }
-    stage.backward |= !layer.variables().empty();
+    stage.backward |= layer.has_parameters();
     if (activations[i] >= 0) {
       stage.activation = ActivationOf(spec.layers[activations[i]].kind);
       computed[activations[i]] = true;

@@ -53,11 +53,12 @@ absl::StatusOr<float> ReadNumber(const std::string& where, const Json& value) {
 
 absl::StatusOr<uint64_t> ReadId(const FeatureSpec& feature, const std::string& where,
                                 const Json* value) {
-  if (value != nullptr && value->is_number_unsigned() &&
-      value->get<uint64_t>() < static_cast<uint64_t>(feature.num_ids)) {
+  const uint64_t most = feature.num_ids == 0 ? std::numeric_limits<uint64_t>::max()
+                                             : static_cast<uint64_t>(feature.num_ids) - 1;
+  if (value != nullptr && value->is_number_unsigned() && value->get<uint64_t>() <= most) {
     return value->get<uint64_t>();
   }
-  return Wrong(where, absl::StrCat("an id from 0 to ", feature.num_ids - 1), FoundText(value));
+  return Wrong(where, absl::StrCat("an id from 0 to ", most), FoundText(value));
 }
 
 absl::Status ReadNumbers(const FeatureSpec& feature, const std::string& where, const Json* list,

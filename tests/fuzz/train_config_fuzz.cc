@@ -11,7 +11,8 @@ namespace keelson {
 namespace {
 
 void CheckModel(const ModelSpec& model) {
-  Check(!model.layers.empty() && !model.variables.empty(), "a model has layers to train");
+  Check(!model.layers.empty() && !(model.variables.empty() && model.tables.empty()),
+        "a model has layers to train");
   for (const LayerSpec& layer : model.layers) {
     for (const int64_t dim : layer.output.dims()) Check(dim > 0, "extents are positive");
     for (const size_t variable : layer.variables()) {
@@ -20,7 +21,8 @@ void CheckModel(const ModelSpec& model) {
   }
   for (const FeatureSpec& feature : model.records.features) {
     const bool ids = feature.kind != FeatureKind::kNumbers;
-    Check(ids == (feature.num_ids > 0), "embeddings have rows for ids");
+    Check(ids || feature.num_ids == 0, "numbers are no ids");
+    Check(!ids || feature.num_ids > 0 || !model.tables.empty(), "embeddings have rows for ids");
   }
   for (const VariableSpec& variable : model.variables) {
     Check(variable.shape.num_elements() > 0, "variables have elements");

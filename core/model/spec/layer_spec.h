@@ -45,6 +45,8 @@ struct LayerSpec {
   int64_t stride = 1;
   int64_t pad_top = 0;
   int64_t pad_left = 0;
+  // Of embedding and embedding_bag over a table: its position in ModelSpec::tables.
+  std::optional<size_t> table;
   float dropout_rate = 0;
   float epsilon = 0;  // of batch_norm, layer_norm and cosine
   float scale_factor = 1;
@@ -56,6 +58,8 @@ struct LayerSpec {
 
   // Positions of all the variables that the layer has, ascending.
   std::vector<size_t> variables() const;
+  // Whether it has variables or rows of a table.
+  bool has_parameters() const { return table.has_value() || !variables().empty(); }
   // By which layers that share variables are known: those of one kernel, or of one matrix of
   // embeddings, share all. Nothing where the layer can share none.
   std::optional<size_t> shared_variable() const { return kernel ? kernel : embeddings; }

@@ -9,6 +9,7 @@
 #include "core/model/spec/field_checks.h"
 #include "core/model/spec/field_error.h"
 #include "core/model/spec/layers/layer_rules.h"
+#include "core/model/spec/tables.h"
 
 namespace keelson {
 namespace {
@@ -18,6 +19,7 @@ class SpecBuilder {
  public:
   absl::StatusOr<ModelSpec> Build(const v1::ModelConfig& config) {
     spec_.name = config.name();
+    ASSIGN_OR_RETURN(spec_.tables, ReadTables(config));
     ASSIGN_OR_RETURN(spec_.records.features, ReadFeatures(config));
     std::vector<std::string> features;
     for (const FeatureSpec& feature : spec_.records.features) features.push_back(feature.name);
@@ -25,7 +27,9 @@ class SpecBuilder {
     for (const LayerNode& node : graph.layers) {
       RETURN_IF_ERROR(AddLayer(config.layers(node.position), node));
     }
-    if (std::none_of(spec_.variables.begin(), spec_.variables.end(),
+    RETURN_IF_ERROR(CheckTablesAreUsed());
+    if (spec_.tables.empty() &&
+        std::none_of(spec_.variables.begin(), spec_.variables.end(),
                      [](const VariableSpec& variable) { return variable.trained(); })) {
       return FieldError("model.layers",
                         "expected a layer with variables to train, such as dense, found none");
@@ -47,7 +51,7 @@ class SpecBuilder {
     RETURN_IF_ERROR(CheckInputs(path, layer));
     RETURN_IF_ERROR(CheckInputKinds(kind_path, layer));
     ASSIGN_OR_RETURN(const LayerSpec* const owner, FindOwner(config, path, layer));
-    const LayerContext context = {kind_path, owner, &spec_.variables};
+    const LayerContext context = {kind_path, owner, &spec_.variables, spec_.tables};
     RETURN_IF_ERROR(RulesOf(layer.kind).infer(config, context, &layer));
     RETURN_IF_ERROR(CheckElements(kind_path, "an output", layer.output));
     if (layer.embeddings) LimitIds(layer);
@@ -100,6 +104,19 @@ class SpecBuilder {
         return "the bag";
     }
     return "";
+  }
+
+  absl::Status CheckTablesAreUsed() const {
+    for (size_t t = 0; t < spec_.tables.size(); ++t) {
+      if (std::any_of(spec_.layers.begin(), spec_.layers.end(),
+                      [&](const LayerSpec& layer) { return layer.table == t; })) {
+        continue;
+      }
+      return FieldError(absl::StrCat("model.tables[", t, "]"),
+                        absl::StrCat("expected an embedding or embedding_bag layer that names \"",
+                                     spec_.tables[t].name, "\", found none"));
+    }
+    return absl::OkStatus();
   }
 
   // The layer has rows for some ids of its feature.
@@ -203,7 +220,7 @@ class SpecBuilder {
     for (size_t i = 0; i < spec_.layers.size(); ++i) {
       const std::vector<ValueId>& inputs = spec_.layers[i].inputs;
       depends[values.OutputOf(i)] =
-          !spec_.layers[i].variables().empty() ||
+          spec_.layers[i].has_parameters() ||
           std::any_of(inputs.begin(), inputs.end(), [&](ValueId input) { return depends[input]; });
     }
     return depends[value];

@@ -14,6 +14,7 @@
 #include "core/model/spec/loss_spec.h"
 #include "core/model/spec/record_schema.h"
 #include "core/tensor/shape.h"
+#include "core/tensor/table_spec.h"
 #include "core/tensor/variable.h"
 #include "keelson/v1/train_config.pb.h"
 
@@ -32,6 +33,8 @@ struct ModelSpec {
   // 2010 (uniform); He et al., "Delving deep into rectifiers", ICCV 2015 (normal). Embeddings are
   // "<layer>/embeddings", [rows, dim].
   std::vector<VariableSpec> variables;
+  // In the order of the configuration. Each is that of some layer.
+  std::vector<TableSpec> tables;
   // At least one. The model's loss is the sum of their weights times their means over the records,
   // each record's loss multiplied by its weight where there are weights. That is linear in the
   // records: the mean of equal parts of a batch is that of the batch, on any number of devices and
@@ -44,7 +47,8 @@ struct ModelSpec {
   // "SOFTMAX_CROSS_ENTROPY", or of several "SIGMOID_CROSS_ENTROPY of click + 0.5
   // MEAN_SQUARED_ERROR of price"; with records' weights "HUBER weighted by trust".
   std::string LossText() const;
-  // The elements of the layer's variables, except those that an earlier layer has, too.
+  // The elements of the layer's variables, except those that an earlier layer has, too. Those of
+  // tables, of which there are any number, are not counted.
   int64_t parameters_of(const LayerSpec& layer) const;
   GraphValues values() const { return GraphValues(records.features.size()); }
   // Of one example.
@@ -62,7 +66,8 @@ struct ModelSpec {
 // INVALID_ARGUMENT, the text beginning with the field's path ("model.layers[2].dense.units:
 // expected > 0, found -3"): a missing or bad number; a feature without a name of its own; a graph
 // that makes no sense (OrderLayers); a layer that does not take its inputs' number or shapes, or
-// cannot share variables with the layer that it names; outputs that do not fit their loss, or
+// cannot share variables with the layer that it names; a table that is malformed or that no layer
+// names, or a layer that names none there is; outputs that do not fit their loss, or
 // that depends on no variable; two losses of one label; nothing to train; a tensor of more than
 // 2^31 - 1 elements.
 absl::StatusOr<ModelSpec> InferModelSpec(const v1::ModelConfig& config);

@@ -10,9 +10,10 @@ std::string FeatureSpec::FormText() const {
     case FeatureKind::kNumbers:
       return shape.ToString();
     case FeatureKind::kId:
-      return absl::StrCat("id of ", num_ids);
+      return num_ids == 0 ? "any id" : absl::StrCat("id of ", num_ids);
     case FeatureKind::kBag:
-      return absl::StrCat(weighted ? "weighted " : "", "bag of ", num_ids, " ids");
+      return absl::StrCat(weighted ? "weighted bag of " : "bag of ",
+                          num_ids == 0 ? "any" : absl::StrCat(num_ids), " ids");
   }
   return "";
 }

@@ -30,10 +30,12 @@ struct FeatureSpec {
   FeatureKind kind = FeatureKind::kNumbers;
   // Each id of a bag has a weight.
   bool weighted = false;
-  // Ids are whole numbers from 0 to below this: the rows of the smallest embedding that takes them.
+  // Ids are whole numbers from 0 to below this: the rows of the smallest embedding variable that
+  // takes them. 0: tables alone take them, and they are any of 64 bits.
   int64_t num_ids = 0;
 
-  // "[28, 28, 1]", "id of 1000", "bag of 1000 ids", "weighted bag of 1000 ids".
+  // "[28, 28, 1]", "id of 1000", "bag of 1000 ids", "weighted bag of 1000 ids"; "any id", "bag of
+  // any ids".
   std::string FormText() const;
 };
 

@@ -8,15 +8,50 @@
 #include "core/model/spec/field_checks.h"
 #include "core/model/spec/field_error.h"
 #include "core/model/spec/layers/groups.h"
+#include "core/model/spec/tables.h"
 
 namespace keelson {
 namespace {
 
-// As Keras starts an Embedding.
-constexpr Initializer kInitializer = {Initializer::Kind::kUniform, -0.05f, 0.05f};
+// What an embedding or an embedding_bag says of its rows.
+struct RowsOf {
+  const std::string& table;
+  int64_t rows;
+  int64_t dim;
+};
 
-absl::Status InferRows(int64_t rows, int64_t dim, const LayerContext& context, LayerSpec* layer) {
+absl::Status InferTable(const RowsOf& of, const LayerContext& context, LayerSpec* layer) {
+  const std::string path = absl::StrCat(context.path, ".table");
+  if (of.rows != 0 || of.dim != 0) {
+    return FieldError(path, absl::StrCat("expected neither rows nor dim beside it, found rows ",
+                                         of.rows, ", dim ", of.dim));
+  }
+  if (context.owner != nullptr) {
+    return FieldError(path,
+                      absl::StrCat("expected no variables_of beside it, for layers share a table "
+                                   "by its name, found \"",
+                                   context.owner->name, "\""));
+  }
+  for (size_t t = 0; t < context.tables.size(); ++t) {
+    if (context.tables[t].name != of.table) continue;
+    layer->table = t;
+    layer->output = Shape({context.tables[t].dim});
+    return absl::OkStatus();
+  }
+  return FieldError(
+      path, absl::StrCat("expected the name of one of model.tables, found \"", of.table, "\""));
+}
+
+absl::Status InferRows(const RowsOf& of, const LayerContext& context, LayerSpec* layer) {
+  if (!of.table.empty()) return InferTable(of, context, layer);
+  const auto& [table, rows, dim] = of;
   const std::string& path = context.path;
+  if (context.owner != nullptr && context.owner->table) {
+    return FieldError(
+        path, absl::StrCat("expected the table \"", context.tables[*context.owner->table].name,
+                           "\" in place of variables_of \"", context.owner->name,
+                           "\", which has no variables, found none"));
+  }
   RETURN_IF_ERROR(CheckPositive(absl::StrCat(path, ".rows"), rows));
   RETURN_IF_ERROR(CheckPositive(absl::StrCat(path, ".dim"), dim));
   Shape embeddings({rows, dim});
@@ -24,7 +59,7 @@ absl::Status InferRows(int64_t rows, int64_t dim, const LayerContext& context, L
   layer->output = Shape({dim});
   if (context.owner == nullptr) {
     layer->embeddings =
-        context.AddVariable(*layer, "embeddings", std::move(embeddings), kInitializer);
+        context.AddVariable(*layer, "embeddings", std::move(embeddings), kEmbeddingInitializer);
     return absl::OkStatus();
   }
   const Shape& shared = (*context.variables)[*context.owner->embeddings].shape;
@@ -39,7 +74,7 @@ absl::Status InferRows(int64_t rows, int64_t dim, const LayerContext& context, L
 absl::Status InferEmbedding(const v1::LayerConfig& config, const LayerContext& context,
                             LayerSpec* layer) {
   const v1::Embedding& embedding = config.embedding();
-  return InferRows(embedding.rows(), embedding.dim(), context, layer);
+  return InferRows({embedding.table(), embedding.rows(), embedding.dim()}, context, layer);
 }
 
 absl::StatusOr<Combiner> CombinerOf(v1::EmbeddingBag::Combiner combiner, const std::string& path) {
@@ -62,7 +97,7 @@ absl::Status InferEmbeddingBag(const v1::LayerConfig& config, const LayerContext
                                LayerSpec* layer) {
   const v1::EmbeddingBag& bag = config.embedding_bag();
   ASSIGN_OR_RETURN(layer->combiner, CombinerOf(bag.combiner(), context.path));
-  return InferRows(bag.rows(), bag.dim(), context, layer);
+  return InferRows({bag.table(), bag.rows(), bag.dim()}, context, layer);
 }
 
 // A product and a sum for each number of an id's row.

@@ -11,10 +11,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "core/model/spec/layer_kind.h"
 #include "core/model/spec/layer_spec.h"
 #include "core/model/spec/record_schema.h"
 #include "core/tensor/shape.h"
+#include "core/tensor/table_spec.h"
 #include "core/tensor/variable.h"
 #include "keelson/v1/train_config.pb.h"
 
@@ -34,6 +36,7 @@ struct LayerContext {
   const LayerSpec* owner = nullptr;
   // The model's.
   std::vector<VariableSpec>* variables = nullptr;
+  absl::Span<const TableSpec> tables = {};
 };
 
 struct LayerRules {
