@@ -26,7 +26,11 @@ bool IsWithin(const Ticket& ticket, int64_t num_records) {
 }  // namespace
 
 Batcher::Batcher(const Dataset* dataset, TicketSource* source, BatcherOptions options)
-    : dataset_(dataset), source_(source), options_(options), thread_([this] { Run(); }) {}
+    : dataset_(dataset),
+      source_(source),
+      options_(std::move(options)),
+      rows_(options_.tables),
+      thread_([this] { Run(); }) {}
 
 Batcher::~Batcher() {
   Cancel();
@@ -50,6 +54,15 @@ absl::StatusOr<std::optional<PreparedBatch>> Batcher::Next() {
 bool Batcher::Ready() const {
   MutexLock lock(&mu_);
   return cancelled_ || ended_ || !queue_.empty();
+}
+
+bool Batcher::CopyNextIds(std::vector<std::vector<uint64_t>>* ids) const {
+  MutexLock lock(&mu_);
+  if (cancelled_ || queue_.empty()) return false;
+  const std::vector<BatchRows>& rows = queue_.front().batch.rows;
+  ids->resize(rows.size());
+  for (size_t t = 0; t < rows.size(); ++t) (*ids)[t] = rows[t].ids;
+  return true;
 }
 
 void Batcher::Recycle(Batch batch) {
@@ -96,7 +109,9 @@ absl::Status Batcher::ReadTicket(const Ticket& ticket, Batch* batch) {
   for (int64_t position = ticket.begin; position < ticket.end; ++position) {
     records_.push_back(order.Record(position));
   }
-  return dataset_->Read(records_, batch);
+  RETURN_IF_ERROR(dataset_->Read(records_, batch));
+  rows_.Index(batch);
+  return absl::OkStatus();
 }
 
 Batch Batcher::TakeRecycled() {

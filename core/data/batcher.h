@@ -13,6 +13,8 @@
 #include "core/base/thread.h"
 #include "core/data/dataset.h"
 #include "core/data/ticket.h"
+#include "core/model/spec/batch.h"
+#include "core/model/spec/row_indexer.h"
 
 namespace keelson {
 
@@ -22,6 +24,8 @@ struct BatcherOptions {
   bool sequential = false;
   // Tickets held at most beyond those the consumer has taken; at least 1.
   int depth = 2;
+  // The model's: the rows of its tables that a batch needs are found with the batch.
+  std::vector<TableFeatures> tables = {};
 };
 
 struct PreparedBatch {
@@ -53,6 +57,12 @@ class Batcher {
   // Whether Next would not wait.
   bool Ready() const;
 
+  // Copies the ids of the rows that the batch of the next call of Next needs, by table
+  // (BatchRows::ids), so that they can be fetched while the batch before it is computed. False:
+  // that batch is not ready, or there is none; `ids` is then as it was. No other thread may call
+  // Next meanwhile.
+  bool CopyNextIds(std::vector<std::vector<uint64_t>>* ids) const;
+
   // Gives a batch back, so that its memory serves another one.
   void Recycle(Batch batch);
 
@@ -77,6 +87,7 @@ class Batcher {
 
   // Used by the batcher's thread alone.
   std::vector<int64_t> records_;
+  RowIndexer rows_;
 
   mutable Mutex mu_;
   CondVar changed_;

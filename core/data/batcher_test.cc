@@ -201,6 +201,40 @@ TEST(BatcherTest, RecycledMemoryIsUsedAgain) {
   EXPECT_EQ(dataset.reused(), 1);
 }
 
+// The feature of a record is an id, half its number.
+class IdDataset : public Dataset {
+ public:
+  int64_t num_records() const override { return 20; }
+  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
+    batch->features.resize(1);
+    batch->features[0].ids.assign(records.begin(), records.end());
+    for (uint64_t& id : batch->features[0].ids) id /= 2;
+    return absl::OkStatus();
+  }
+};
+
+TEST(BatcherTest, TellsTheRowsOfTheNextBatchBeforeItIsTaken) {
+  const IdDataset dataset;
+  FakeSource source(2, absl::OkStatus(), /*allowed=*/0);
+  Batcher batcher(&dataset, &source, {.sequential = true, .depth = 3, .tables = {{0, {0}}}});
+  std::vector<std::vector<uint64_t>> ids = {{77}};
+  EXPECT_FALSE(batcher.CopyNextIds(&ids));
+  EXPECT_THAT(ids, ElementsAre(ElementsAre(77)));
+  source.Allow(3);
+  source.WaitForCalls(3);
+  for (uint64_t k = 0; k < 2; ++k) {
+    ASSERT_TRUE(batcher.CopyNextIds(&ids));
+    EXPECT_THAT(ids, ElementsAre(ElementsAre(k)));
+    const auto prepared = batcher.Next();
+    ASSERT_TRUE(prepared.ok() && prepared->has_value());
+    EXPECT_EQ((*prepared)->batch.rows[0].ids, ids[0]);
+    EXPECT_THAT((*prepared)->batch.rows[0].positions, ElementsAre(ElementsAre(0, 0)));
+  }
+  ASSERT_FALSE(batcher.Next()->has_value());
+  EXPECT_FALSE(batcher.CopyNextIds(&ids));
+  source.Cancel();
+}
+
 TEST(BatcherTest, CancelWakesAWaitingConsumer) {
   const NumberDataset dataset(20);
   FakeSource source(10, absl::OkStatus(), /*allowed=*/0);

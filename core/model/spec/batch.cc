@@ -65,7 +65,7 @@ absl::Status BadValue(const FeatureSpec& feature, const FeatureValues& values, s
 }
 
 absl::Status CheckValuesOfIds(const FeatureSpec& feature, const FeatureValues& values) {
-  for (size_t k = 0; k < values.ids.size(); ++k) {
+  for (size_t k = 0; feature.num_ids > 0 && k < values.ids.size(); ++k) {
     if (values.ids[k] < static_cast<uint64_t>(feature.num_ids)) continue;
     return BadValue(
         feature, values, k,
@@ -104,6 +104,45 @@ absl::Status CheckNumbers(const FeatureSpec& feature, const Shape& expected,
   RETURN_IF_ERROR(CheckSize(feature, "offsets", 0, values.offsets.size()));
   const Shape& found = values.numbers.shape();
   return found == expected ? absl::OkStatus() : Mismatch(feature.name, expected, found);
+}
+
+absl::Status CheckPositions(const std::string& where, const BatchRows& rows, size_t feature,
+                            size_t expected) {
+  absl::Span<const int32_t> positions;
+  if (feature < rows.positions.size()) positions = rows.positions[feature];
+  if (positions.size() != expected) {
+    return absl::InvalidArgumentError(absl::StrCat(where, ": expected ", expected,
+                                                   " positions of rows, found ", positions.size()));
+  }
+  for (const int32_t position : positions) {
+    if (position >= 0 && static_cast<size_t>(position) < rows.ids.size()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(where, ": expected a position of ",
+                                                   rows.ids.size(), " rows, found ", position));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRows(const ModelSpec& spec, const Batch& batch) {
+  if (batch.rows.size() != spec.tables.size()) {
+    return WrongCount("tables with rows", spec.tables.size(), batch.rows.size());
+  }
+  for (size_t t = 0; t < spec.tables.size(); ++t) {
+    const TableSpec& table = spec.tables[t];
+    const auto rows = static_cast<int64_t>(batch.rows[t].ids.size());
+    if (rows > kMaxElements / table.dim) {
+      return absl::InvalidArgumentError(absl::StrCat("batch: ", table.name, ": expected at most ",
+                                                     kMaxElements / table.dim, " rows, found ",
+                                                     rows));
+    }
+    for (const LayerSpec& layer : spec.layers) {
+      if (layer.table != t) continue;
+      const size_t feature = layer.inputs.front();
+      RETURN_IF_ERROR(CheckPositions(
+          absl::StrCat("batch: ", spec.records.features[feature].name, " in ", table.name),
+          batch.rows[t], feature, batch.features[feature].ids.size()));
+    }
+  }
+  return absl::OkStatus();
 }
 
 Shape Batched(int64_t records, const Shape& record) {
@@ -224,7 +263,7 @@ absl::Status CheckFeatures(const ModelSpec& spec, const Batch& batch) {
             ? CheckNumbers(feature, Batched(batch.size(), feature.shape), batch.features[i])
             : CheckIds(feature, batch.size(), batch.features[i]));
   }
-  return absl::OkStatus();
+  return CheckRows(spec, batch);
 }
 
 absl::Status CheckBatch(const ModelSpec& spec, const Batch& batch) {

@@ -25,10 +25,21 @@ struct FeatureValues {
   int64_t records() const;
 };
 
+// The rows of a table that a batch needs.
+struct BatchRows {
+  // Whose rows they are: distinct, in ascending order of (RowPartitionOf, id).
+  std::vector<uint64_t> ids;
+  // By feature: of each of its ids the position in `ids`; nothing where no layer looks the feature
+  // up in the table.
+  std::vector<std::vector<int32_t>> positions;
+};
+
 // Features and labels are those of a RecordSchema, in its order.
 struct Batch {
   std::vector<FeatureValues> features;
   std::vector<Tensor> labels;  // each [n]
+  // By table of the model, as RowIndexer sets it.
+  std::vector<BatchRows> rows = {};
 
   // The number of records, n; 0 without a feature.
   int64_t size() const;
@@ -46,7 +57,8 @@ void Resize(int64_t records, const RecordSchema& schema, Batch* batch);
 
 // INVALID_ARGUMENT: no record, features or labels that are not the model's or whose shapes are
 // not, an id that an embedding has no row for, bags whose offsets or weights do not fit their ids,
-// a weight that is not finite or of a record negative, or a label that a loss does not take.
+// `rows` that are not those of the features' ids by number, a weight that is not finite or of a
+// record negative, or a label that a loss does not take.
 absl::Status CheckBatch(const ModelSpec& spec, const Batch& batch);
 // The same for features alone.
 absl::Status CheckFeatures(const ModelSpec& spec, const Batch& batch);
