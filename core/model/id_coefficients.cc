@@ -44,7 +44,7 @@ double Divisor(Combiner combiner, absl::Span<const float> weights) {
 
 }  // namespace
 
-void IdEntries::Set(const FeatureValues& values, int64_t first, int64_t examples) {
+int64_t IdEntries::SetRecords(const FeatureValues& values, int64_t first, int64_t examples) {
   const auto begin_of = [&](int64_t record) {
     return values.offsets.empty() ? record : values.offsets[record];
   };
@@ -54,10 +54,10 @@ void IdEntries::Set(const FeatureValues& values, int64_t first, int64_t examples
     offsets_[i] = static_cast<int32_t>(begin_of(first + i) - begin);
   }
   ids_.resize(offsets_.back());
-  for (size_t k = 0; k < ids_.size(); ++k) ids_[k] = static_cast<int32_t>(values.ids[begin + k]);
   weights_ = values.weights.empty()
                  ? absl::Span<const float>()
                  : absl::MakeConstSpan(values.weights).subspan(begin, ids_.size());
+  return begin;
 }
 
 void IdEntries::Transpose() {

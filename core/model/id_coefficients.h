@@ -16,9 +16,14 @@ namespace keelson {
 // next Set.
 class IdEntries {
  public:
-  // Takes records [first, first + examples) of values that CheckFeatures accepts. The weights must
-  // stay until the next Set.
-  void Set(const FeatureValues& values, int64_t first, int64_t examples);
+  // Takes records [first, first + examples) of values that CheckFeatures accepts. `ids` are those
+  // of the values, or the positions that stand for them. The weights must stay until the next Set.
+  template <typename Id>
+  void Set(const FeatureValues& values, const std::vector<Id>& ids, int64_t first,
+           int64_t examples) {
+    const int64_t begin = SetRecords(values, first, examples);
+    for (size_t k = 0; k < ids_.size(); ++k) ids_[k] = static_cast<int32_t>(ids[begin + k]);
+  }
   // Makes the transposed matrix: distinct_ids and what follows it.
   void Transpose();
 
@@ -36,6 +41,9 @@ class IdEntries {
   absl::Span<const int32_t> positions() const { return positions_; }
 
  private:
+  // Sets all but the ids, which begin at the returned position among those of the values.
+  int64_t SetRecords(const FeatureValues& values, int64_t first, int64_t examples);
+
   std::vector<int32_t> offsets_;
   std::vector<int32_t> ids_;
   absl::Span<const float> weights_;

@@ -28,14 +28,14 @@ std::vector<float> Coefficients(const IdEntries& entries, Combiner combiner) {
 TEST(IdEntriesTest, AreThoseOfAPartOfTheBatch) {
   const FeatureValues bags = Bags();
   IdEntries entries;
-  entries.Set(bags, 0, 6);
+  entries.Set(bags, bags.ids, 0, 6);
   EXPECT_THAT(entries.offsets(), ElementsAre(0, 2, 2, 3, 6, 7, 7));
   EXPECT_THAT(entries.ids(), ElementsAre(3, 1, 4, 7, 1, 7, 0));
-  entries.Set(bags, 1, 3);
+  entries.Set(bags, bags.ids, 1, 3);
   EXPECT_THAT(entries.offsets(), ElementsAre(0, 0, 1, 4));
   EXPECT_THAT(entries.ids(), ElementsAre(4, 7, 1, 7));
   EXPECT_THAT(entries.weights(), ElementsAre(2, 1, 2, 2));
-  entries.Set(bags, 5, 1);
+  entries.Set(bags, bags.ids, 5, 1);
   EXPECT_THAT(entries.offsets(), ElementsAre(0, 0));
   EXPECT_THAT(entries.ids(), IsEmpty());
 }
@@ -43,7 +43,7 @@ TEST(IdEntriesTest, AreThoseOfAPartOfTheBatch) {
 TEST(IdEntriesTest, OfOneIdEachHaveNoOffsetsInTheBatch) {
   IdEntries entries;
   const FeatureValues ids = {.ids = {5, 2, 5, 9}};
-  entries.Set(ids, 1, 3);
+  entries.Set(ids, ids.ids, 1, 3);
   EXPECT_THAT(entries.offsets(), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(entries.ids(), ElementsAre(2, 5, 9));
   EXPECT_THAT(entries.weights(), IsEmpty());
@@ -53,14 +53,14 @@ TEST(IdEntriesTest, OfOneIdEachHaveNoOffsetsInTheBatch) {
 TEST(IdEntriesTest, TransposedAreSortedByIdAndExample) {
   const FeatureValues bags = Bags();
   IdEntries entries;
-  entries.Set(bags, 0, 6);
+  entries.Set(bags, bags.ids, 0, 6);
   entries.Transpose();
   EXPECT_THAT(entries.distinct_ids(), ElementsAre(0, 1, 3, 4, 7));
   EXPECT_THAT(entries.id_offsets(), ElementsAre(0, 1, 3, 4, 5, 7));
   EXPECT_THAT(entries.examples(), ElementsAre(4, 0, 3, 0, 2, 3, 3));
   EXPECT_THAT(entries.positions(), ElementsAre(6, 1, 4, 0, 2, 3, 5));
   // Nothing is left of that.
-  entries.Set(bags, 5, 1);
+  entries.Set(bags, bags.ids, 5, 1);
   entries.Transpose();
   EXPECT_THAT(entries.distinct_ids(), IsEmpty());
   EXPECT_THAT(entries.id_offsets(), ElementsAre(0));
@@ -75,7 +75,7 @@ TEST(IdEntriesTest, OfManyIdsAreSortedToo) {
     ids.ids.push_back(n * n * n % 2147483647);
   }
   IdEntries entries;
-  entries.Set(ids, 0, 5000);
+  entries.Set(ids, ids.ids, 0, 5000);
   entries.Transpose();
   const absl::Span<const int32_t> distinct = entries.distinct_ids(), begin = entries.id_offsets();
   EXPECT_EQ(distinct.size(), 1237u);
@@ -101,7 +101,7 @@ TEST(IdEntriesTest, OfManyIdsAreSortedToo) {
 TEST(IdCoefficientsTest, AreTheWeightsOverTheirSumOrTheRootOfTheirSquares) {
   const FeatureValues bags = Bags();
   IdEntries entries;
-  entries.Set(bags, 0, 5);
+  entries.Set(bags, bags.ids, 0, 5);
   EXPECT_THAT(Coefficients(entries, Combiner::kSum), ElementsAre(1, 3, 2, 1, 2, 2, -0.5f));
   EXPECT_THAT(Coefficients(entries, Combiner::kMean),
               ElementsAre(0.25f, 0.75f, 1, 0.2f, 0.4f, 0.4f, 1));
@@ -115,7 +115,7 @@ TEST(IdCoefficientsTest, WithoutWeightsEachIdCountsOnce) {
   FeatureValues bags = Bags();
   bags.weights.clear();
   IdEntries entries;
-  entries.Set(bags, 2, 2);
+  entries.Set(bags, bags.ids, 2, 2);
   EXPECT_THAT(Coefficients(entries, Combiner::kSum), ElementsAre(1, 1, 1, 1));
   const float third = 1 / 3.0f, root = 1 / std::sqrt(3.0f);
   EXPECT_THAT(Coefficients(entries, Combiner::kMean), ElementsAre(1, third, third, third));
@@ -126,7 +126,7 @@ TEST(IdCoefficientsTest, WithoutWeightsEachIdCountsOnce) {
 TEST(IdCoefficientsTest, AreZeroWhereTheSumIs) {
   const FeatureValues bags = {.ids = {1, 2, 3}, .offsets = {0, 2, 3}, .weights = {1.5f, -1.5f, 0}};
   IdEntries entries;
-  entries.Set(bags, 0, 2);
+  entries.Set(bags, bags.ids, 0, 2);
   EXPECT_THAT(Coefficients(entries, Combiner::kMean), ElementsAre(0, 0, 0));
   EXPECT_THAT(Coefficients(entries, Combiner::kSum), ElementsAre(1.5f, -1.5f, 0));
   EXPECT_THAT(Coefficients(entries, Combiner::kSqrtN),

@@ -17,18 +17,21 @@ int64_t CountIds(const FeatureValues& values, int64_t first, int64_t rows) {
 
 IdInputs::IdInputs(const ModelSpec* spec, Device* device) : spec_(spec), device_(device) {
   for (const LayerSpec& layer : spec->layers) {
-    of_layer_.push_back(layer.embeddings
-                            ? std::optional<Use>(UseOf(layer.inputs.front(), layer.combiner))
-                            : std::nullopt);
+    const bool takes_ids = layer.embeddings || layer.table;
+    of_layer_.push_back(takes_ids ? std::optional<Use>(UseOf(layer)) : std::nullopt);
   }
 }
 
-IdInputs::Use IdInputs::UseOf(size_t feature, Combiner combiner) {
-  auto at = std::find_if(features_.begin(), features_.end(),
-                         [&](const Feature& other) { return other.feature == feature; });
+IdInputs::Use IdInputs::UseOf(const LayerSpec& layer) {
+  const size_t feature = layer.inputs.front();
+  const Combiner combiner = layer.combiner;
+  auto at = std::find_if(features_.begin(), features_.end(), [&](const Feature& other) {
+    return other.feature == feature && other.table == layer.table;
+  });
   if (at == features_.end()) {
     Feature added;
     added.feature = feature;
+    added.table = layer.table;
     added.num_ids = spec_->records.features[feature].num_ids;
     at = features_.insert(at, std::move(added));
   }
@@ -69,12 +72,15 @@ absl::Status IdInputs::Reserve(const Batch& batch, int64_t first, int64_t rows, 
   return absl::OkStatus();
 }
 
+int64_t IdInputs::MostRows(const Feature& feature) {
+  return feature.table ? feature.ids : std::min(feature.ids, feature.num_ids);
+}
+
 IdInputs::Sizes IdInputs::Place() {
   Sizes sizes;
   for (Feature& feature : features_) {
     feature.by_example = PlaceArrays(examples_, feature.ids, &sizes.integers);
-    feature.by_id =
-        PlaceArrays(std::min(feature.ids, feature.num_ids), feature.ids, &sizes.integers);
+    feature.by_id = PlaceArrays(MostRows(feature), feature.ids, &sizes.integers);
     for (Combined& combined : feature.combined) {
       combined.by_example = sizes.floats;
       combined.by_id = combined.by_example + MemoryView::Aligned(feature.ids);
@@ -98,8 +104,7 @@ void IdInputs::MakeMatrices() {
   for (Feature& feature : features_) {
     for (Combined& combined : feature.combined) {
       combined.matrix = {RowsAt(feature.by_example, examples_, feature.ids, combined.by_example),
-                         RowsAt(feature.by_id, std::min(feature.ids, feature.num_ids), feature.ids,
-                                combined.by_id)};
+                         RowsAt(feature.by_id, MostRows(feature), feature.ids, combined.by_id)};
     }
   }
 }
@@ -123,7 +128,12 @@ void IdInputs::Load(const Batch& batch, int64_t first, int64_t rows, bool traini
   if (features_.empty()) return;
   for (Feature& feature : features_) {
     IdEntries& entries = feature.entries;
-    entries.Set(batch.features[feature.feature], first, rows);
+    const FeatureValues& values = batch.features[feature.feature];
+    if (feature.table) {
+      entries.Set(values, batch.rows[*feature.table].positions[feature.feature], first, rows);
+    } else {
+      entries.Set(values, values.ids, first, rows);
+    }
     WriteExamples(feature, rows);
     if (training) {
       entries.Transpose();

@@ -18,10 +18,12 @@
 
 namespace keelson {
 
-// The entries of a feature exist once for all layers that take it, their coefficients once for each
-// combiner. The memories have room for more ids than the batch has and keep their places, so that a
-// pass that is repeated (Device::Repeat) finds the next batch's ids; when a batch has more ids than
-// there is room for, they are freed and made anew. Not thread-safe.
+// The entries of a feature exist once for all layers that look its ids up in a variable, and once
+// for each table that layers look them up in, where the positions of Batch::rows stand for the ids;
+// their coefficients once for each combiner. The memories have room for more ids than the batch has
+// and keep their places, so that a pass that is repeated (Device::Repeat) finds the next batch's
+// ids; when a batch has more ids than there is room for, they are freed and made anew. Not
+// thread-safe.
 class IdInputs {
  public:
   // The spec and the device must outlive it.
@@ -56,7 +58,8 @@ class IdInputs {
     int64_t columns = 0;
   };
   struct Feature {
-    size_t feature = 0;  // in RecordSchema::features
+    size_t feature = 0;           // in RecordSchema::features
+    std::optional<size_t> table;  // nothing: a variable, of which `num_ids` rows are in use
     int64_t num_ids = 0;
     int64_t ids = 0;  // room for so many in a batch
     IdEntries entries;
@@ -74,7 +77,9 @@ class IdInputs {
     size_t combined = 0;
   };
 
-  Use UseOf(size_t feature, Combiner combiner);
+  Use UseOf(const LayerSpec& layer);
+  // The most rows of a table or variable that a batch has ids of.
+  static int64_t MostRows(const Feature& feature);
   // Gives each array its place; returns how many elements they need.
   Sizes Place();
   Arrays PlaceArrays(int64_t rows, int64_t entries, int64_t* end) const;

@@ -27,6 +27,24 @@ absl::Status CheckWireSet(const WireTransfer* wire, size_t set) {
       absl::StrCat("wire set: expected 0 to ", wire->sets() - 1, ", found ", set));
 }
 
+// Of arrays for the gradients of rows: `rows` has the number of each table.
+absl::Status CheckRowArrays(const ModelSpec& spec, const DeviceRows& rows,
+                            absl::Span<const absl::Span<float>> arrays) {
+  if (arrays.size() != spec.tables.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "gradients of rows: expected ", spec.tables.size(), " arrays, found ", arrays.size()));
+  }
+  for (size_t t = 0; t < arrays.size(); ++t) {
+    const int64_t expected = rows.rows(t).value_or(0) * spec.tables[t].dim;
+    const auto found = static_cast<int64_t>(arrays[t].size());
+    if (found == expected) continue;
+    return absl::InvalidArgumentError(absl::StrCat("gradient of the rows of ", spec.tables[t].name,
+                                                   ": expected ", expected, " elements, found ",
+                                                   found));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckArrays(const ModelSpec& spec, absl::Span<const absl::Span<float>> arrays) {
   if (arrays.size() != spec.variables.size()) {
     return absl::InvalidArgumentError(absl::StrCat("gradients: expected ", spec.variables.size(),
@@ -67,23 +85,34 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(const v1::ModelConfig& conf
 }
 
 absl::Status Model::CreateParts(DeviceGroup* group, absl::Span<Device* const> devices) {
+  if (!spec_.tables.empty() && devices.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.tables: expected one device, found ", devices.size()));
+  }
   ASSIGN_OR_RETURN(replicas_, ReplicaGroup::Create(&spec_, group, devices));
   ASSIGN_OR_RETURN(loss_, LossTransfer::Create(devices.front()));
   for (size_t stage = first().num_stages(); stage-- > 0;) {
     for (const size_t variable : first().variables_of(stage)) {
       delivery_order_.push_back(variable);
     }
+    for (const size_t table : first().tables_of(stage)) table_order_.push_back(table);
   }
   Freeze({});
   return absl::OkStatus();
 }
 
-void Model::Freeze(absl::Span<const size_t> variables) {
+void Model::Freeze(absl::Span<const size_t> variables, absl::Span<const size_t> tables) {
+  const auto contains = [](absl::Span<const size_t> frozen, size_t position) {
+    return std::find(frozen.begin(), frozen.end(), position) != frozen.end();
+  };
   trained_gradients_.clear();
   for (const size_t variable : delivery_order_) {
-    const bool frozen = std::find(variables.begin(), variables.end(), variable) != variables.end();
-    if (frozen || !spec_.variables[variable].trained()) continue;
+    if (contains(variables, variable) || !spec_.variables[variable].trained()) continue;
     trained_gradients_.push_back(first().gradient(variable));
+  }
+  trained_tables_.clear();
+  for (const size_t table : table_order_) {
+    if (!contains(tables, table)) trained_tables_.push_back(table);
   }
   ++generation_;
 }
@@ -116,6 +145,7 @@ std::vector<absl::Span<float>> Model::HostGradients() const {
 }
 
 absl::Status Model::CheckTarget(const GradientTarget& target) const {
+  RETURN_IF_ERROR(CheckRowArrays(spec_, first().tables(), target.rows));
   if (wire_ != nullptr) return CheckWireSet(wire_.get(), target.wire_set);
   return CheckArrays(spec_, target.arrays);
 }
@@ -130,6 +160,33 @@ absl::Status Model::SetVariable(size_t variable, absl::Span<const float> values)
   }
   replicas_->SetValue(variable, values);
   return replicas_->Failure();
+}
+
+absl::Status Model::SetRows(size_t table, absl::Span<const float> values) {
+  if (table >= spec_.tables.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("table: expected one of ", spec_.tables.size(), ", found ", table));
+  }
+  const TableSpec& spec = spec_.tables[table];
+  if (values.size() % static_cast<size_t>(spec.dim) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("rows of ", spec.name, ": expected rows of ",
+                                                   spec.dim, " numbers, found ", values.size(),
+                                                   " numbers"));
+  }
+  gradients_kept_ = false;
+  return first().SetRows(table, values);
+}
+
+absl::Status Model::CheckRowsAreSet(const Batch& batch) const {
+  for (size_t t = 0; t < spec_.tables.size(); ++t) {
+    const auto expected = static_cast<int64_t>(batch.rows[t].ids.size());
+    const std::optional<int64_t> found = first().tables().rows(t);
+    if (found == expected) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("rows of ", spec_.tables[t].name, ": expected the batch's ", expected,
+                     ", found ", found ? absl::StrCat(*found) : "none"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<WireMemory> Model::PrepareWire(absl::Span<const VariableWire> wire, size_t sets) {
@@ -153,6 +210,7 @@ absl::StatusOr<StepResult> Model::ComputeGradients(const Batch& batch, const Ste
                                                    const GradientTarget& target,
                                                    const GradientCallback& on_gradient_ready) {
   RETURN_IF_ERROR(CheckBatch(spec_, batch));
+  RETURN_IF_ERROR(CheckRowsAreSet(batch));
   if (options.deliver) RETURN_IF_ERROR(CheckTarget(target));
   gradients_kept_ = false;
   step_traced_ = false;
@@ -164,9 +222,9 @@ absl::StatusOr<StepResult> Model::ComputeGradients(const Batch& batch, const Ste
                                            : std::nullopt,
                            .clip_global_norm = std::max(0.0f, options.clip_global_norm),
                            .generation = generation_};
-  const auto hand_over = [&](absl::Span<const size_t> variables) -> absl::Status {
+  const auto hand_over = [&](const Complete& complete) -> absl::Status {
     if (!options.deliver) return absl::OkStatus();
-    return HandOver(variables, target, on_gradient_ready);
+    return HandOver(complete, target, on_gradient_ready);
   };
   ASSIGN_OR_RETURN(const double loss_sum, first().device()->asynchronous()
                                               ? ComputeAhead(shape, hand_over)
@@ -185,8 +243,8 @@ absl::StatusOr<double> Model::ComputeInTurn(const StepShape& shape, HandOverFunc
   if (trace_ != nullptr) trace_->LossArrives();
   if (!std::isfinite(loss_sum)) return loss_sum;
   absl::Status status;
-  Backward(shape, [&](absl::Span<const size_t> variables) {
-    if (status.ok()) status = hand_over(variables);
+  Backward(shape, [&](const Complete& complete) {
+    if (status.ok()) status = hand_over(complete);
   });
   RETURN_IF_ERROR(status);
   return loss_sum;
@@ -195,7 +253,7 @@ absl::StatusOr<double> Model::ComputeInTurn(const StepShape& shape, HandOverFunc
 absl::StatusOr<double> Model::ComputeAhead(const StepShape& shape, HandOverFunction hand_over) {
   const auto enqueue = [&] {
     Forward();
-    Backward(shape, [](absl::Span<const size_t>) {});
+    Backward(shape, [](const Complete&) {});
   };
   if (replicas_->size() > 1) {
     enqueue();
@@ -206,7 +264,7 @@ absl::StatusOr<double> Model::ComputeAhead(const StepShape& shape, HandOverFunct
   ASSIGN_OR_RETURN(const double loss_sum, AwaitLossSum());
   if (trace_ != nullptr) trace_->LossArrives();
   if (std::isfinite(loss_sum)) {
-    RETURN_IF_ERROR(hand_over(delivery_order_));
+    RETURN_IF_ERROR(hand_over(All()));
   } else if (shape.wire_set) {
     // The gate must keep its value as long as an encoder may read it.
     for (const size_t variable : delivery_order_)
@@ -225,13 +283,14 @@ absl::Status Model::DeliverGradients(const GradientTarget& target,
   gradients_kept_ = false;
   if (wire_ != nullptr) Send(delivery_order_, target.wire_set);
   step_sent_ = wire_ != nullptr;
-  return HandOver(delivery_order_, target, on_gradient_ready);
+  return HandOver(All(), target, on_gradient_ready);
 }
 
 absl::StatusOr<EvaluationSums> Model::Evaluate(const Batch& batch,
                                                absl::Span<const MetricSpec> metrics,
                                                std::vector<float>* scores) {
   RETURN_IF_ERROR(CheckBatch(spec_, batch));
+  RETURN_IF_ERROR(CheckRowsAreSet(batch));
   gradients_kept_ = false;
   std::vector<float> own_scores;
   return EvaluationPass(&spec_, replicas_.get(), loss_.get())
@@ -240,6 +299,7 @@ absl::StatusOr<EvaluationSums> Model::Evaluate(const Batch& batch,
 
 absl::Status Model::Predict(const Batch& batch, std::vector<float>* scores) {
   RETURN_IF_ERROR(CheckFeatures(spec_, batch));
+  RETURN_IF_ERROR(CheckRowsAreSet(batch));
   gradients_kept_ = false;
   return EvaluationPass(&spec_, replicas_.get(), loss_.get()).Predict(batch, scores);
 }
@@ -279,8 +339,7 @@ void Model::Forward() {
   if (trace_ != nullptr) trace_->BackwardBegins();
 }
 
-void Model::Backward(const StepShape& shape,
-                     absl::FunctionRef<void(absl::Span<const size_t>)> on_sent) {
+void Model::Backward(const StepShape& shape, absl::FunctionRef<void(const Complete&)> on_sent) {
   const bool clips = shape.clip_global_norm > 0;
   for (size_t stage = first().num_stages(); stage-- > 0;) {
     if (!first().runs_backward(stage)) continue;
@@ -288,17 +347,19 @@ void Model::Backward(const StepShape& shape,
     if (clips) continue;
     const std::vector<size_t>& variables = first().variables_of(stage);
     if (shape.wire_set) Send(variables, *shape.wire_set);
-    on_sent(variables);
+    on_sent({variables, first().tables_of(stage)});
   }
   if (clips) Clip(shape.clip_global_norm);
   if (trace_ != nullptr) trace_->BackwardEnds();
   if (!clips) return;
   if (shape.wire_set) Send(delivery_order_, *shape.wire_set);
-  on_sent(delivery_order_);
+  on_sent(All());
 }
 
 void Model::Clip(float max_norm) {
-  first().device()->ClipByGlobalNorm(max_norm, trained_gradients_);
+  std::vector<DeviceMemory*> gradients = trained_gradients_;
+  for (const size_t table : trained_tables_) gradients.push_back(first().tables().gradient(table));
+  first().device()->ClipByGlobalNorm(max_norm, gradients);
   first().NoteFailure("model", "clip_global_norm");
 }
 
@@ -309,9 +370,10 @@ void Model::Send(absl::Span<const size_t> variables, size_t wire_set) {
   }
 }
 
-absl::Status Model::HandOver(absl::Span<const size_t> variables, const GradientTarget& target,
+absl::Status Model::HandOver(const Complete& complete, const GradientTarget& target,
                              const GradientCallback& on_gradient_ready) {
-  for (const size_t variable : variables) {
+  for (const size_t table : complete.tables) RETURN_IF_ERROR(HandOverRows(table, target));
+  for (const size_t variable : complete.variables) {
     if (wire_ != nullptr) {
       RETURN_IF_ERROR(replicas_->Explain(wire_->Await(variable)));
     } else {
@@ -320,6 +382,13 @@ absl::Status Model::HandOver(absl::Span<const size_t> variables, const GradientT
     }
     if (on_gradient_ready) on_gradient_ready(variable);
   }
+  return absl::OkStatus();
+}
+
+absl::Status Model::HandOverRows(size_t table, const GradientTarget& target) {
+  RETURN_IF_ERROR(replicas_->Explain(
+      first().device()->CopyToHost(*first().tables().gradient(table), target.rows[table])));
+  if (target.on_rows_ready) target.on_rows_ready(table);
   return absl::OkStatus();
 }
 

@@ -41,6 +41,10 @@ struct StepOptions {
 struct GradientTarget {
   // The elements of each variable.
   absl::Span<const absl::Span<float>> arrays = {};
+  // By table, with wire memory too: [the batch's rows, dim], of the rows in their order.
+  absl::Span<const absl::Span<float>> rows = {};
+  // Called, unless it is null, with a table's position when its gradient is in `rows`.
+  std::function<void(size_t table)> on_rows_ready = nullptr;
   // The set of WireMemory::gradients.
   size_t wire_set = 0;
 };
@@ -53,6 +57,10 @@ struct StepResult {
 
 // Holds the variables' values on its devices; they are zeros until the caller sets them. Not
 // thread-safe.
+//
+// Of a model with tables the caller sets the rows of Batch::rows (SetRows) before each call with a
+// batch; they stay until other rows are set, or a call returns RESOURCE_EXHAUSTED. A batch whose
+// rows were not set is FAILED_PRECONDITION. It has one device.
 //
 // Any call may return the device's error, with the name of the layer or variable, and then every
 // later call does. A batch that does not fit the model is INVALID_ARGUMENT. A batch for which there
@@ -67,7 +75,7 @@ class Model {
   using GradientCallback = std::function<void(size_t variable)>;
 
   // The device, or the group, must outlive the model. Errors: InferModelSpec's,
-  // RESOURCE_EXHAUSTED.
+  // RESOURCE_EXHAUSTED. INVALID_ARGUMENT: tables with a group of several devices.
   static absl::StatusOr<std::unique_ptr<Model>> Create(const v1::ModelConfig& config,
                                                        Device* device);
   static absl::StatusOr<std::unique_ptr<Model>> Create(const v1::ModelConfig& config,
@@ -79,7 +87,7 @@ class Model {
 
   // The host cannot use the values' memory, or there are several replicas: wire memory is best for
   // values and gradients.
-  bool uses_wire_memory() const { return HostValues().empty(); }
+  bool uses_wire_memory() const { return HostValues().size() < spec_.variables.size(); }
 
   // The variables' values and gradients in the model's own memory, an array per variable; empty
   // with uses_wire_memory. The host may write values and read gradients while no call is under way,
@@ -90,9 +98,15 @@ class Model {
   // Copies all elements of a variable to the devices; those of HostValues are there already.
   absl::Status SetVariable(size_t variable, absl::Span<const float> values);
 
-  // Leaves the gradients of these variables, and of no others, out of the joint norm and of
-  // clipping (StepOptions::clip_global_norm): nobody applies them. They are delivered all the same.
-  void Freeze(absl::Span<const size_t> variables);
+  // Copies the rows of a table to the device: [Batch::rows' ids, dim] of the batch to come.
+  // `values` may be reused when the call returns. INVALID_ARGUMENT: there is no such table, or
+  // numbers that are no whole rows. RESOURCE_EXHAUSTED: as of a batch, and the table has no rows.
+  absl::Status SetRows(size_t table, absl::Span<const float> values);
+
+  // Leaves the gradients of these variables and tables, and of no others, out of the joint norm and
+  // of clipping (StepOptions::clip_global_norm): nobody applies them. They are delivered all the
+  // same. The joint norm of the others is over their elements and those of the batch's rows.
+  void Freeze(absl::Span<const size_t> variables, absl::Span<const size_t> tables = {});
 
   // From now on values may be loaded as bytes (LoadWire), and gradients are delivered as bytes,
   // encoded on the device with error feedback, which is zeros at first. `wire` has one entry per
@@ -145,8 +159,12 @@ class Model {
 
     auto operator<=>(const StepShape&) const = default;
   };
-  // Called with variables whose gradients are complete.
-  using HandOverFunction = absl::FunctionRef<absl::Status(absl::Span<const size_t>)>;
+  // Positions of variables and tables whose gradients are complete.
+  struct Complete {
+    absl::Span<const size_t> variables;
+    absl::Span<const size_t> tables;
+  };
+  using HandOverFunction = absl::FunctionRef<absl::Status(const Complete&)>;
 
   explicit Model(ModelSpec spec) : spec_(std::move(spec)) {}
 
@@ -156,6 +174,9 @@ class Model {
   absl::Status CreateParts(DeviceGroup* group, absl::Span<Device* const> devices);
   std::vector<absl::Span<float>> HostSpans(absl::FunctionRef<DeviceMemory*(size_t)> memory) const;
   absl::Status CheckTarget(const GradientTarget& target) const;
+  // Checks that the rows that a batch needs are set.
+  absl::Status CheckRowsAreSet(const Batch& batch) const;
+  Complete All() const { return {delivery_order_, table_order_}; }
 
   // Computes a step on a device whose calls return when they are done: the gradients of a layer are
   // handed over before the next layer is computed. This and the next method return the sum of the
@@ -167,25 +188,28 @@ class Model {
   void LoadBatch(const Batch& batch, uint64_t dropout_seed);
   // Enqueues the forward pass up to the copy of the sum of the losses to the host.
   void Forward();
-  // Calls `on_sent` with the variables of each layer whose gradients are complete, or with all of
-  // them at the end when they are clipped.
-  void Backward(const StepShape& shape, absl::FunctionRef<void(absl::Span<const size_t>)> on_sent);
+  // Calls `on_sent` with what is complete after each layer, or with all at the end when gradients
+  // are clipped.
+  void Backward(const StepShape& shape, absl::FunctionRef<void(const Complete&)> on_sent);
   void Clip(float max_norm);
   // Begins to copy gradients to wire memory.
   void Send(absl::Span<const size_t> variables, size_t wire_set);
-  // Waits for the copies that Send began, or copies to the arrays, and calls the callback.
-  absl::Status HandOver(absl::Span<const size_t> variables, const GradientTarget& target,
+  // Waits for the copies that Send began, or copies to the arrays, and calls the callbacks.
+  absl::Status HandOver(const Complete& complete, const GradientTarget& target,
                         const GradientCallback& on_gradient_ready);
+  absl::Status HandOverRows(size_t table, const GradientTarget& target);
   // Waits for the sum of the losses of the last Forward or evaluation.
   absl::StatusOr<double> AwaitLossSum();
   Replica& first() const { return replicas_->first(); }
 
   const ModelSpec spec_;
   std::unique_ptr<ReplicaGroup> replicas_;
-  // Positions of all variables in the order in which their gradients are complete, and the first
-  // replica's gradients of those that are trained.
+  // Positions of all variables and of all tables in the order in which their gradients are
+  // complete; of those that count for the joint norm the first replica's gradients, and the tables.
   std::vector<size_t> delivery_order_;
+  std::vector<size_t> table_order_;
   std::vector<DeviceMemory*> trained_gradients_;
+  std::vector<size_t> trained_tables_;
   std::unique_ptr<LossTransfer> loss_;
   std::unique_ptr<WireTransfer> wire_;
   std::unique_ptr<StepTrace> trace_;

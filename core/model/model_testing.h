@@ -26,7 +26,8 @@ inline void FillRandom(uint64_t seed, float scale, absl::Span<float> out) {
   }
 }
 
-// Ids of any bag: none up to five of a record, some of them twice.
+// Ids of any bag: none up to five of a record, some of them twice; of tables 20 that lie far from
+// each other.
 inline void FillRandom(uint64_t seed, const FeatureSpec& feature, FeatureValues* values) {
   FillRandom(seed, 1, values->numbers.span());
   uint64_t drawn = 0;
@@ -37,7 +38,9 @@ inline void FillRandom(uint64_t seed, const FeatureSpec& feature, FeatureValues*
     values->offsets[i] = values->offsets[i - 1] + static_cast<int64_t>(below(6));
   }
   if (!values->offsets.empty()) values->ids.resize(values->offsets.back());
-  for (uint64_t& id : values->ids) id = below(feature.num_ids);
+  for (uint64_t& id : values->ids) {
+    id = feature.num_ids > 0 ? below(feature.num_ids) : below(20) * 0x9e3779b97f4a7c15;
+  }
   values->weights.resize(feature.weighted ? values->ids.size() : 0);
   for (float& weight : values->weights) weight = 0.5f + UniformFloat(Philox(seed, 5, drawn++)[0]);
 }

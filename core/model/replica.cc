@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
@@ -50,6 +51,7 @@ absl::Status Replica::CreateStages() {
     device_->Record(runs_[i].variables_unused.get());
   }
   RETURN_IF_ERROR(ShareVariables());
+  FindTables();
   for (size_t i = 0; i < num_stages(); ++i) runs_[i].layer = MakeLayerOf(i);
   return absl::OkStatus();
 }
@@ -80,6 +82,19 @@ absl::Status Replica::ShareVariables() {
   return absl::OkStatus();
 }
 
+void Replica::FindTables() {
+  for (size_t table = 0; table < spec_->tables.size(); ++table) {
+    DeviceRows::Stages stages;
+    for (size_t i = num_stages(); i-- > 0;) {
+      if (TableOf(i) != table) continue;
+      stages.first = i;
+      stages.last = std::max(stages.last, i);
+    }
+    tables_.SetStages(table, stages);
+    runs_[stages.first].tables.push_back(table);
+  }
+}
+
 std::unique_ptr<Layer> Replica::MakeLayerOf(size_t stage) const {
   std::vector<Parameter> parameters;
   for (const Variable& variable : variables_) {
@@ -88,7 +103,22 @@ std::unique_ptr<Layer> Replica::MakeLayerOf(size_t stage) const {
         {variable.value.get(), adds ? variable.part.get() : variable.gradient.get()});
   }
   const size_t layer = graph_.stages[stage].layer;
-  return MakeLayer(spec_->layers[layer], layer, parameters, graph_.stages[stage].activation);
+  const std::optional<size_t> table = TableOf(stage);
+  return MakeLayer(spec_->layers[layer], layer, parameters, graph_.stages[stage].activation,
+                   table ? tables_.ParameterOf(*table, stage) : Parameter{});
+}
+
+absl::Status Replica::SetRows(size_t table, absl::Span<const float> values) {
+  const std::string& name = spec_->tables[table].name;
+  const int64_t rows = static_cast<int64_t>(values.size()) / spec_->tables[table].dim;
+  const absl::StatusOr<bool> moved = tables_.Reserve(table, rows);
+  if (!moved.ok()) return Name(absl::StrCat(rows, " rows of ", name), moved.status());
+  for (size_t i = 0; *moved && i < num_stages(); ++i) {
+    if (TableOf(i) == table) runs_[i].layer = MakeLayerOf(i);
+  }
+  tables_.Set(table, values);
+  NoteFailure("table", name);
+  return failure_;
 }
 
 void Replica::SetValue(size_t variable, absl::Span<const float> values) {
@@ -104,6 +134,7 @@ absl::Status Replica::Reserve(const Batch& batch, int64_t first, int64_t rows, b
   if (status.ok()) status = ids_.Reserve(batch, first, rows, rows_);
   if (status.ok()) return status;
   FreeActivations();
+  tables_.Free();
   return Name(absl::StrCat("a batch of ", rows), status);
 }
 

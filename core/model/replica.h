@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "absl/types/span.h"
 #include "core/device/device.h"
 #include "core/device/memory_view.h"
+#include "core/model/device_rows.h"
 #include "core/model/id_inputs.h"
 #include "core/model/in_batch_softmax.h"
 #include "core/model/layers/layer.h"
@@ -46,15 +48,24 @@ class Replica {
   DeviceEvent* uploaded(size_t variable) const { return At(variable).uploaded.get(); }
   void SetValue(size_t variable, absl::Span<const float> values);
 
+  // Tables, by position.
+
+  const DeviceRows& tables() const { return tables_; }
+  // Sets the rows that the next batch needs, [rows, dim]. RESOURCE_EXHAUSTED: there is no room for
+  // them, and the table has none.
+  absl::Status SetRows(size_t table, absl::Span<const float> values);
+
   // Passes.
 
   size_t num_stages() const { return graph_.stages.size(); }
   bool runs_backward(size_t stage) const { return graph_.stages[stage].backward; }
   // Those whose gradients are complete after the stage's backward pass: positions, the last first.
   const std::vector<size_t>& variables_of(size_t stage) const { return runs_[stage].variables; }
+  // Likewise the tables.
+  const std::vector<size_t>& tables_of(size_t stage) const { return runs_[stage].tables; }
 
   // Makes room for `rows` records of the batch from `first` on. RESOURCE_EXHAUSTED: there is none,
-  // and then there is room for no example.
+  // and then there is room for no example, and no table has rows.
   absl::Status Reserve(const Batch& batch, int64_t first, int64_t rows, bool training);
   // Loads those records: the features, and the labels if there are any.
   void LoadBatch(const Batch& batch, int64_t first, int64_t rows, bool training);
@@ -102,17 +113,27 @@ class Replica {
     // The values that it uses, ascending; see variables_of.
     std::vector<size_t> used;
     std::vector<size_t> variables;
+    std::vector<size_t> tables;  // see tables_of
     std::unique_ptr<DeviceEvent> variables_unused;
   };
 
   Replica(const ModelSpec* spec, Device* device)
-      : spec_(spec), device_(device), graph_(MakeStages(*spec)), ids_(spec, device) {}
+      : spec_(spec),
+        device_(device),
+        graph_(MakeStages(*spec)),
+        ids_(spec, device),
+        tables_(spec, device) {}
 
   absl::Status CreateVariables();
   absl::Status CreateStages();
   absl::Status CreateLosses();
   // Finds the stages that use each variable, and makes memory for what several of them add.
   absl::Status ShareVariables();
+  // Finds the stages that look ids up in each table.
+  void FindTables();
+  std::optional<size_t> TableOf(size_t stage) const {
+    return spec_->layers[graph_.stages[stage].layer].table;
+  }
   std::unique_ptr<Layer> MakeLayerOf(size_t stage) const;
   absl::Status ReserveValues(int64_t rows, bool training);
   absl::Status Allocate(int64_t rows, bool training);
@@ -162,6 +183,7 @@ class Replica {
   std::unique_ptr<DeviceMemory> own_items_;
   std::unique_ptr<DeviceMemory> own_scores_;
   IdInputs ids_;
+  DeviceRows tables_;
 };
 
 }  // namespace keelson

@@ -14,8 +14,11 @@ class Embedding : public Layer {
 
   void Backward(Device* device, const Pass& pass, Inputs /*x*/, const DeviceMemory& /*y*/,
                 DeviceMemory* dy, InputGradients /*dx*/) const override {
-    device->Fill(0, embeddings_.gradient->size(), embeddings_.gradient);
-    device->MultiplySparse(pass.ids->by_id, dim_, *dy, 0, embeddings_.gradient);
+    if (!embeddings_.adds) {
+      device->Fill(0, embeddings_.gradient->size(), embeddings_.gradient);
+    }
+    device->MultiplySparse(pass.ids->by_id, dim_, *dy, embeddings_.adds ? 1.0f : 0.0f,
+                           embeddings_.gradient);
   }
 
  private:

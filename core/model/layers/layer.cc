@@ -57,7 +57,7 @@ std::vector<int64_t> KeptFloats(const LayerSpec& spec) {
 
 std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
                                  absl::Span<const Parameter> parameters,
-                                 std::optional<ActivationKind> activation) {
+                                 std::optional<ActivationKind> activation, Parameter rows) {
   const auto parameter = [parameters](std::optional<size_t> variable) {
     return variable ? parameters[*variable] : Parameter{};
   };
@@ -110,7 +110,7 @@ std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
                               .bias = parameter(spec.bias)});
     case LayerKind::kEmbedding:
     case LayerKind::kEmbeddingBag:
-      return MakeEmbedding(spec, parameter(spec.embeddings));
+      return MakeEmbedding(spec, spec.table ? rows : parameter(spec.embeddings));
     case LayerKind::kDot:
       return MakeDot(spec);
     case LayerKind::kCosine:

@@ -33,10 +33,14 @@ struct Pass {
   absl::Span<DeviceMemory* const> kept = {};
 };
 
-// A variable of a layer on the device. Both are null where the layer has none.
+// A variable of a layer on the device, or the rows of a table that the batch has. Both are null
+// where the layer has none.
 struct Parameter {
   const DeviceMemory* value = nullptr;
   DeviceMemory* gradient = nullptr;
+  // Of rows: the layer's gradient is added to what another layer has left in `gradient`. A
+  // variable's is written.
+  bool adds = false;
 };
 
 // Keeps no state between calls: the caller keeps inputs and output from the forward to the backward
@@ -98,11 +102,12 @@ std::vector<int64_t> KeptFloats(const LayerSpec& spec);
 
 // Makes the layer that `spec` describes, with `activation` after it unless that is null, as one
 // layer. `index` is its position in the model, which keeps two dropout layers apart. `parameters`
-// has one entry for each of the model's variables, by its position. Null where
-// KeepsElements.
+// has one entry for each of the model's variables, by its position; `rows` are those of the layer's
+// table, if it has one. Null where KeepsElements.
 std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
                                  absl::Span<const Parameter> parameters,
-                                 std::optional<ActivationKind> activation = std::nullopt);
+                                 std::optional<ActivationKind> activation = std::nullopt,
+                                 Parameter rows = {});
 
 }  // namespace keelson
 

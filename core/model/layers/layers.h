@@ -54,9 +54,10 @@ std::unique_ptr<Layer> MakeBatchNorm(const LayerSpec& spec, const BatchNormParam
 std::unique_ptr<Layer> MakeLayerNorm(const LayerSpec& spec, Parameter gamma, Parameter beta);
 std::vector<int64_t> KeptByLayerNorm(const LayerSpec& spec);
 
-// y = C E with the batch's coefficients C (Pass::ids) and the embeddings E; dE = C^T dy, where most
-// rows are 0. The coefficients are those of TensorFlow's embedding_lookup_sparse: 1 of an
-// embedding; of a bag an id's weight w over what the combiner says, see CoefficientsOf.
+// y = C E with the batch's coefficients C (Pass::ids) and the embeddings E, which are a variable or
+// rows of a table; dE = C^T dy, where most rows of a variable are 0. The coefficients are those of
+// TensorFlow's embedding_lookup_sparse: 1 of an embedding; of a bag an id's weight w over what the
+// combiner says, see CoefficientsOf.
 std::unique_ptr<Layer> MakeEmbedding(const LayerSpec& spec, Parameter embeddings);
 
 struct CrossParameters {
