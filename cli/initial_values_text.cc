@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/text_table.h"
@@ -45,9 +46,12 @@ std::string PlanText(const StoredStart& start, const VariableSpec& variable) {
 }  // namespace
 
 absl::StatusOr<std::string> InitialValuesTable(const v1::TrainConfig& config,
-                                               const std::vector<VariableSpec>& variables) {
+                                               const ModelSpec& model) {
   const v1::InitialValuesConfig& groups = config.initial_values();
-  ASSIGN_OR_RETURN(const std::vector<VariableSpec> specs, WithInitialValues(groups, variables));
+  ASSIGN_OR_RETURN(const std::vector<VariableSpec> specs,
+                   WithInitialValues(groups, model.variables, model.tables));
+  ASSIGN_OR_RETURN(const std::vector<TableSpec> tables,
+                   TablesWithInitialValues(groups, model.variables, model.tables));
   std::map<size_t, std::string> plans;
   for (const StoredStart& start : StoredStartsOf(groups, specs)) {
     plans[start.variable] = PlanText(start, specs[start.variable]);
@@ -65,6 +69,10 @@ absl::StatusOr<std::string> InitialValuesTable(const v1::TrainConfig& config,
       from = plans.at(v);
     }
     table.AddRow({specs[v].name, specs[v].shape.ToString(), std::move(from)});
+  }
+  for (const TableSpec& rows : tables) {
+    table.AddRow(
+        {rows.name, absl::StrCat("[any, ", rows.dim, "]"), InitializerText(rows.initializer)});
   }
   std::string text = table.ToString();
   if (!warm.ok()) {

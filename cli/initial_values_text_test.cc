@@ -11,13 +11,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string TableOf(const std::string& groups) {
+std::string TableOf(const std::string& groups, const std::vector<TableSpec>& tables = {}) {
   v1::TrainConfig config;
   EXPECT_TRUE(
       google::protobuf::TextFormat::ParseFromString("initial_values { " + groups + " }", &config));
-  const auto table = InitialValuesTable(
-      config, {{"dense/kernel", Shape({4, 3}), {Initializer::Kind::kUniform, -0.5f, 0.5f}},
-               {"dense/bias", Shape({3}), {}}});
+  ModelSpec model;
+  model.variables = {{"dense/kernel", Shape({4, 3}), {Initializer::Kind::kUniform, -0.5f, 0.5f}},
+                     {"dense/bias", Shape({3}), {}}};
+  model.tables = tables;
+  const auto table = InitialValuesTable(config, model);
   return table.ok() ? *table : std::string(table.status().message());
 }
 
@@ -28,6 +30,14 @@ TEST(InitialValuesTextTest, NamesDistributions) {
             "dense/bias    [3]     normal, mean 1, deviation 2\n");
   EXPECT_THAT(TableOf("groups { variables: 'head' constant {} }"),
               HasSubstr("initial_values.groups[0].variables: expected a pattern that matches"));
+}
+
+TEST(InitialValuesTextTest, TablesHaveAnyRows) {
+  EXPECT_EQ(TableOf("groups { variables: 'users' constant { value: 2 } }", {{"users", 8, {}}}),
+            "variable      shape     initial values\n"
+            "dense/kernel  [4, 3]    uniform in [-0.5, 0.5)\n"
+            "dense/bias    [3]       constant 0\n"
+            "users         [any, 8]  constant 2\n");
 }
 
 TEST(InitialValuesTextTest, NamesTensorsOfFiles) {

@@ -9,6 +9,41 @@
 #include "core/model/spec/layer_relations.h"
 
 namespace keelson {
+namespace {
+
+// A row for each table of rows; empty without one.
+std::string TablesText(const ModelSpec& model) {
+  if (model.tables.empty()) return "";
+  TextTable text;
+  text.AddRow({"table", "rows", "dim", "layers"});
+  for (size_t t = 0; t < model.tables.size(); ++t) {
+    std::vector<std::string> layers;
+    for (const LayerSpec& layer : model.layers) {
+      if (layer.table == t) layers.push_back(layer.name);
+    }
+    text.AddRow({model.tables[t].name, "any", absl::StrCat(model.tables[t].dim),
+                 absl::StrJoin(layers, ", ")});
+  }
+  return absl::StrCat("\n", text.ToString());
+}
+
+// A node for each table, with an edge to each of its layers.
+std::string TablesDot(const ModelSpec& model) {
+  std::string dot;
+  for (const TableSpec& table : model.tables) {
+    absl::StrAppend(&dot, "  \"table ", table.name, "\" [label=\"", table.name, "\\nany rows [",
+                    table.dim, "]\", shape=cylinder];\n");
+  }
+  for (const LayerSpec& layer : model.layers) {
+    if (!layer.table) continue;
+    absl::StrAppend(&dot, "  \"table ", model.tables[*layer.table].name, "\" -> \"", layer.name,
+                    "\" [style=dashed, dir=none];\n");
+  }
+  return dot;
+}
+
+}  // namespace
+
 std::string ModelTable(const ModelSpec& model) {
   TextTable table;
   table.AddRow({"layer", "kind", "inputs", "output", "parameters", "operations"});
@@ -23,8 +58,9 @@ std::string ModelTable(const ModelSpec& model) {
     parameters += model.parameters_of(layer);
     operations += layer.operations();
   }
-  return absl::StrCat(table.ToString(), "\n", parameters, " parameters, ", operations,
-                      " operations forward for an example, loss ", model.LossText(), "\n");
+  return absl::StrCat(table.ToString(), TablesText(model), "\n", parameters, " parameters, ",
+                      operations, " operations forward for an example, loss ", model.LossText(),
+                      "\n");
 }
 
 std::string ModelDot(const ModelSpec& model) {
@@ -49,7 +85,7 @@ std::string ModelDot(const ModelSpec& model) {
     absl::StrAppend(&dot, "  \"", owner->name, "\" -> \"", model.layers[i].name,
                     "\" [style=dashed, dir=none, constraint=false];\n");
   }
-  return dot + "}\n";
+  return absl::StrCat(dot, TablesDot(model), "}\n");
 }
 
 }  // namespace keelson

@@ -9,8 +9,8 @@
 namespace keelson {
 
 // A row for each layer, in the order of computation: name, kind, inputs, the shape of its output,
-// its parameters (shared ones with the first layer that has them) and operations. Below it their
-// sums, and the loss.
+// its parameters (shared ones with the first layer that has them) and operations. Below it the
+// embedding tables with their layers, the sums, and the loss.
 std::string ModelTable(const ModelSpec& model);
 
 // The graph in Graphviz's language: `dot -Tsvg`.

@@ -102,6 +102,53 @@ TEST(ModelTextTest, FeaturesOfIdsSayHowManyIdsThereAre) {
   EXPECT_THAT(dot, testing::HasSubstr("\"a\" -> \"b\" [style=dashed"));
 }
 
+TEST(ModelTextTest, TablesHaveAnyRows) {
+  const auto spec = InferModelSpec(ParseModel(
+      R"pb(features {
+             name: "item"
+             id {}
+           }
+           features {
+             name: "seen"
+             bag {}
+           }
+           tables { name: "items" dim: 4 }
+           layers {
+             name: "a"
+             inputs: "item"
+             embedding { table: "items" }
+           }
+           layers {
+             name: "b"
+             inputs: "seen"
+             embedding_bag { table: "items" }
+           }
+           layers {
+             name: "both"
+             dot {}
+             inputs: "a"
+             inputs: "b"
+           }
+           loss { kind: SIGMOID_CROSS_ENTROPY })pb"));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(ModelTable(*spec),
+            "layer  kind           inputs  output          parameters  operations\n"
+            "item                          any id\n"
+            "seen                          bag of any ids\n"
+            "a      embedding      item    [4]             0           0\n"
+            "b      embedding_bag  seen    [4]             0           8\n"
+            "both   dot            a, b    [1]             0           8\n"
+            "\n"
+            "table  rows  dim  layers\n"
+            "items  any   4    a, b\n"
+            "\n"
+            "0 parameters, 16 operations forward for an example, loss SIGMOID_CROSS_ENTROPY\n");
+  const std::string dot = ModelDot(*spec);
+  EXPECT_THAT(
+      dot, testing::HasSubstr("\"table items\" [label=\"items\\nany rows [4]\", shape=cylinder]"));
+  EXPECT_THAT(dot, testing::HasSubstr("\"table items\" -> \"b\" [style=dashed, dir=none]"));
+}
+
 TEST(ModelTextTest, APictureHasANodeForEachLayerAndAnEdgeForEachInput) {
   EXPECT_EQ(ModelDot(Siamese()),
             "digraph model {\n"

@@ -147,7 +147,7 @@ absl::StatusOr<int> PrintModel(const Flags& flags) {
   }
   std::cout << ModelTable(*model);
   if (!config.has_initial_values()) return kExitDone;
-  const absl::StatusOr<std::string> starts = InitialValuesTable(config, model->variables);
+  const absl::StatusOr<std::string> starts = InitialValuesTable(config, *model);
   if (!starts.ok()) {
     return absl::Status(starts.status().code(),
                         absl::StrCat(flags.config, ": ", starts.status().message()));
