@@ -216,6 +216,7 @@ TEST_F(ApiTest, Model) {
                      {"parameters", 6},
                      {"operations", 10},
                      {"variables", variables}}}},
+                  {"tables", Json::array()},
                   {"losses",
                    {{{"kind", "SOFTMAX_CROSS_ENTROPY"},
                      {"inputs", {"scores"}},
@@ -233,6 +234,44 @@ TEST_F(ApiTest, AModelOfIdsHasThemInPlaceOfShapes) {
                   {{"name", "seen"}, {"kind", "bag"}, {"ids", 8}, {"weighted", true}}}));
   EXPECT_EQ(model["losses"][0]["label"], "clicked");
   EXPECT_FALSE(Get("/runs/mnist")["task"].contains("input_shape"));
+}
+
+TEST_F(ApiTest, AModelOfTablesNamesThemWithTheirLayers) {
+  files().Write("train_config.textproto", R"pb(
+    model {
+      features {
+        name: "user"
+        id {}
+      }
+      features {
+        name: "seen"
+        bag {}
+      }
+      tables { name: "people" dim: 4 }
+      layers {
+        name: "u"
+        inputs: "user"
+        embedding { table: "people" }
+      }
+      layers {
+        name: "s"
+        inputs: "seen"
+        embedding_bag { table: "people" }
+      }
+      layers {
+        dot {}
+        inputs: "u"
+        inputs: "s"
+      }
+      loss { kind: SIGMOID_CROSS_ENTROPY }
+    })pb");
+  const Json model = Get("/runs/mnist/model");
+  EXPECT_EQ(model["tables"], Json({{{"name", "people"}, {"dim", 4}}}));
+  EXPECT_EQ(model["features"], Json({{{"name", "user"}, {"kind", "id"}},
+                                     {{"name", "seen"}, {"kind", "bag"}, {"weighted", false}}}));
+  EXPECT_EQ(model["layers"][0]["table"], "people");
+  EXPECT_EQ(model["layers"][1]["table"], "people");
+  EXPECT_FALSE(model["layers"][2].contains("table"));
 }
 
 TEST_F(ApiTest, WhichVariablesOfAModelAreFrozen) {

@@ -15,6 +15,7 @@
 #include "core/model/spec/model_spec.h"
 #include "core/model/spec/record_schema.h"
 #include "core/optim/optimizer_groups.h"
+#include "core/tensor/table_spec.h"
 #include "core/tensor/variable.h"
 #include "dashboard/runs/run_model.h"
 #include "keelson/v1/train_config.pb.h"
@@ -31,11 +32,11 @@ Json FeatureJson(const FeatureSpec& feature) {
       break;
     case FeatureKind::kId:
       json["kind"] = "id";
-      json["ids"] = feature.num_ids;
+      if (feature.num_ids > 0) json["ids"] = feature.num_ids;
       break;
     case FeatureKind::kBag:
       json["kind"] = "bag";
-      json["ids"] = feature.num_ids;
+      if (feature.num_ids > 0) json["ids"] = feature.num_ids;
       json["weighted"] = feature.weighted;
       break;
   }
@@ -101,9 +102,18 @@ Json LayersJson(const RunModel& model) {
     if (i < settings.size()) json["settings"] = settings[i];
     const LayerSpec* const owner = OwnerOfVariables(spec, i);
     if (owner != nullptr) json["variables_of"] = owner->name;
+    if (layer.table) json["table"] = spec.tables[*layer.table].name;
     layers.push_back(std::move(json));
   }
   return layers;
+}
+
+Json TablesJson(const ModelSpec& spec) {
+  Json tables = Json::array();
+  for (const TableSpec& table : spec.tables) {
+    tables.push_back({{"name", table.name}, {"dim", table.dim}});
+  }
+  return tables;
 }
 
 Json LossesJson(const ModelSpec& spec) {
@@ -157,6 +167,7 @@ Json ModelJson(const Run& run, const RunData& data) {
           {"operations", operations},
           {"features", std::move(features)},
           {"layers", LayersJson(model)},
+          {"tables", TablesJson(model.spec)},
           {"losses", LossesJson(model.spec)},
           {"formulas", FormulasJson(model.spec)},
           {"config", model.text}};

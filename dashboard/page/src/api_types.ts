@@ -228,11 +228,12 @@ export interface Report {
   wrong: WrongExample[];
 }
 
-// A feature of a model: numbers of one shape, one id, or a bag of any number of ids. Ids are from 0 to below `ids`.
+// A feature of a model: numbers of one shape, one id, or a bag of any number of ids. Ids are from 0 to below `ids`; without that they
+// are any of 64 bits.
 export type ModelFeature =
   {name: string; kind: "numbers"; shape: number[]} |
-  {name: string; kind: "id"; ids: number} |
-  {name: string; kind: "bag"; ids: number; weighted: boolean};
+  {name: string; kind: "id"; ids?: number} |
+  {name: string; kind: "bag"; ids?: number; weighted: boolean};
 
 export interface ModelVariable {
   name: string;
@@ -250,6 +251,13 @@ export interface ModelLayer {
   operations: number;
   variables: ModelVariable[];
   variables_of?: string;  // an earlier layer, whose variables this one shares
+  table?: string;  // the embedding table whose rows it has in place of variables
+}
+
+// An embedding table: rows for any ids.
+export interface ModelTable {
+  name: string;
+  dim: number;
 }
 
 export interface ModelLoss {
@@ -270,6 +278,7 @@ export interface Model {
   operations: number;
   features: ModelFeature[];
   layers: ModelLayer[];
+  tables: ModelTable[];
   losses: ModelLoss[];
   formulas: Record<string, string>;  // by kind of layer
   config: string;

@@ -11,7 +11,7 @@ function layer(name: string, kind: string, inputs: string[], parameters = 0, mor
 
 function model(layers: ModelLayer[], scores: string, features = ["features"]): Model {
   return {
-    run: "r", name: "m", parameters: 0, operations: 0, formulas: {}, config: "", layers,
+    run: "r", name: "m", parameters: 0, operations: 0, formulas: {}, config: "", tables: [], layers,
     features: features.map((name) => ({name, kind: "numbers", shape: [4]})),
     losses: [{kind: "HUBER", inputs: [scores], label: "price", weight: 0.5}],
   };
@@ -51,6 +51,11 @@ test("what shares variables, and what is frozen", () => {
   equal(isFrozen(layer("n", "batch_norm", ["a"], 4, {variables: [{name: "n/mean", shape: [4], update: "average"}]})), false);
 });
 
+test("a layer over a table says which", () => {
+  const nodes = modelNodes(model([layer("u", "embedding", ["user"], 0, {table: "people"})], "u", ["user"]), true);
+  deepEqual(nodes[1]!.lines, ["embedding → 4", "rows of people"]);
+});
+
 test("a loss says its label and its weight", () => {
   const loss = modelNodes(CHAIN, false).at(-1)!;
   equal(loss.name, "huber");
@@ -69,6 +74,8 @@ test("texts of features and counts", () => {
   equal(featureText({name: "f", kind: "numbers", shape: [28, 28, 1]}), "28 × 28 × 1");
   equal(featureText({name: "f", kind: "id", ids: 1000}), "id of 1,000");
   equal(featureText({name: "f", kind: "bag", ids: 50, weighted: true}), "weighted bag of 50 ids");
+  equal(featureText({name: "f", kind: "id"}), "any id");
+  equal(featureText({name: "f", kind: "bag", weighted: false}), "bag of any ids");
   deepEqual([0, 9999, 10_000, 235_146, 999_499, 999_500, 25_600_000, 7e9].map(shortCount),
     ["0", "9,999", "10,000", "235 thousand", "999 thousand", "1 million", "25.6 million", "7 billion"]);
 });

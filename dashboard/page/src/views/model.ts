@@ -197,7 +197,7 @@ function rowsOf(model: Model): Row[] {
     ...model.layers.map((layer) => ({
       id: `layer:${layer.name}`, name: layer.name, kind: layer.kind, inputs: layer.inputs.join(", "), output: formatShape(layer.output_shape),
       parameters: layer.parameters, operations: layer.operations,
-      variables: layer.variables_of !== undefined ? `shared with ${layer.variables_of}` : isFrozen(layer) ? "frozen" : "",
+      variables: layer.table !== undefined ? `rows of ${layer.table}` : layer.variables_of !== undefined ? `shared with ${layer.variables_of}` : isFrozen(layer) ? "frozen" : "",
     })),
     ...model.losses.map((loss, i) => ({
       ...none, id: `loss:${i}`, name: lossName(loss), kind: "loss", inputs: [...loss.inputs, loss.label, loss.log_probability_label ?? "", loss.record_weights ?? ""].filter((name) => name !== "").join(", "),
@@ -240,11 +240,18 @@ function describeNode(node: ModelNode, model: Model, goTo: (name: string) => voi
       ["Inputs", layer.inputs.map(link)], ["Output", [formatShape(layer.output_shape)]], ["Taken by", users(layer.name)],
       ["Parameters", layer.variables.length === 0 ? [] : [formatCount(layer.parameters), share(layer.parameters, model.parameters)]],
       ["Operations", [formatCount(layer.operations), share(layer.operations, model.operations)]],
-      ["Variables", variables(layer, link)]])]);
+      ["Variables", variables(layer, link)],
+      ["Table", layer.table === undefined ? [] : [tableText(layer.table, model)]]])]);
 }
 
 function share(part: number, whole: number): Child {
   return part > 0 && part < whole ? h("span", {class: "muted"}, ` ${formatPercent(part / whole)}`) : null;
+}
+
+// "users, any rows of 16": a table has a row for each id that has come.
+function tableText(name: string, model: Model): string {
+  const table = model.tables.find((other) => other.name === name);
+  return table === undefined ? name : `${name}, any rows of ${formatCount(table.dim)}`;
 }
 
 function variables(layer: ModelLayer, link: (name: string) => HTMLElement): Child[] {

@@ -89,9 +89,10 @@ function layerLines(layer: ModelLayer, folded: readonly ModelLayer[]): string[] 
   return lines;
 }
 
-// "200,960 parameters", "shared with tower", or nothing.
+// "200,960 parameters", "shared with tower", "rows of users", or nothing.
 function parametersText(layer: ModelLayer): string {
   const frozen = isFrozen(layer) ? ", frozen" : "";
+  if (layer.table !== undefined) return `rows of ${layer.table}`;
   if (layer.variables_of !== undefined) return `shared with ${layer.variables_of}${frozen}`;
   return layer.parameters === 0 ? "" : `${shortCount(layer.parameters)} ${layer.parameters === 1 ? "parameter" : "parameters"}${frozen}`;
 }
@@ -104,8 +105,8 @@ export function isFrozen(layer: ModelLayer): boolean {
 export function featureText(feature: ModelFeature): string {
   switch (feature.kind) {
     case "numbers": return formatShape(feature.shape);
-    case "id": return `id of ${formatCount(feature.ids)}`;
-    case "bag": return `${feature.weighted ? "weighted bag" : "bag"} of ${formatCount(feature.ids)} ids`;
+    case "id": return feature.ids === undefined ? "any id" : `id of ${formatCount(feature.ids)}`;
+    case "bag": return `${feature.weighted ? "weighted bag" : "bag"} of ${feature.ids === undefined ? "any" : formatCount(feature.ids)} ids`;
   }
 }
 

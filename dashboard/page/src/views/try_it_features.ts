@@ -73,9 +73,9 @@ class FeatureField {
     const {feature, text} = this;
     switch (feature.kind) {
       case "id":
-        return parseId(text.value, feature.ids);
+        return parseId(text.value, countOf(feature.ids));
       case "bag":
-        return feature.weighted ? parseBag(text.value, feature.ids, true) : parseBag(text.value, feature.ids, false).ids;
+        return feature.weighted ? parseBag(text.value, countOf(feature.ids), true) : parseBag(text.value, countOf(feature.ids), false).ids;
       case "numbers": {
         const numbers = parseRow(text.value, false).features;
         const count = feature.shape.reduce((product, size) => product * size, 1);
@@ -87,6 +87,11 @@ class FeatureField {
   }
 }
 
+// How many ids a field takes: of tables, whose ids have 64 bits, those that a number holds exactly.
+function countOf(ids: number | undefined): number {
+  return ids ?? 1e15;
+}
+
 function placeholderOf(feature: ModelFeature): string {
   switch (feature.kind) {
     case "numbers": return "0.1, 0.25, 3 …";
@@ -96,7 +101,7 @@ function placeholderOf(feature: ModelFeature): string {
 }
 
 function hintOf(feature: ModelFeature): string {
-  const last = feature.kind === "numbers" ? "" : formatCount(feature.ids - 1);
+  const last = feature.kind === "numbers" ? "" : formatCount(countOf(feature.ids) - 1);
   switch (feature.kind) {
     case "numbers": return feature.shape.length > 1 ? `${formatShape(feature.shape)} values, row by row` :
       feature.shape[0] === 1 ? "one value" : `${formatShape(feature.shape)} values`;
