@@ -89,7 +89,7 @@ void StepExchange::Begin() {
 }
 
 GradientTarget StepExchange::Target() const {
-  return {parts_.client->gradients(), parts_.client->gradient_set()};
+  return {.arrays = parts_.client->gradients(), .wire_set = parts_.client->gradient_set()};
 }
 
 void StepExchange::OfferVariable(size_t variable) {

@@ -185,7 +185,7 @@ class StepBench {
     RETURN_IF_ERROR(device_->Synchronize());
     const double start = MonotonicSeconds();
     client_->Begin(step_++);
-    RETURN_IF_ERROR(model_->DeliverGradients({{}, client_->gradient_set()},
+    RETURN_IF_ERROR(model_->DeliverGradients({.wire_set = client_->gradient_set()},
                                              [&](size_t variable) { client_->Offer(variable); }));
     RETURN_IF_ERROR(ReceiveValues());
     if (case_.depth > 1) {
@@ -200,13 +200,14 @@ class StepBench {
     keelson::StepOptions step_options;
     step_options.deliver = deliver;
     bool begun = false;
-    ASSIGN_OR_RETURN(const StepResult result,
-                     model_->ComputeGradients(batch_, step_options, {{}, client_->gradient_set()},
-                                              [&](size_t variable) {
-                                                if (!begun) client_->Begin(step_++);
-                                                begun = true;
-                                                client_->Offer(variable);
-                                              }));
+    ASSIGN_OR_RETURN(
+        const StepResult result,
+        model_->ComputeGradients(batch_, step_options, {.wire_set = client_->gradient_set()},
+                                 [&](size_t variable) {
+                                   if (!begun) client_->Begin(step_++);
+                                   begun = true;
+                                   client_->Offer(variable);
+                                 }));
     if (result.has_gradients) return absl::OkStatus();
     return absl::InternalError("gpu_bench: the loss is not finite");
   }
