@@ -94,12 +94,35 @@ absl::StatusOr<TensorInfo> BundleReader::Info(absl::string_view name) const {
 absl::Status BundleReader::ReadElements(absl::string_view name, int64_t first,
                                         absl::Span<float> out) const {
   ASSIGN_OR_RETURN(const StoredTensor* tensor, FindNumeric(name));
-  const int64_t size = static_cast<int64_t>(out.size());
-  const int64_t total = tensor->shape.num_elements();
-  if (first < 0 || first > total || size > total - first) {
-    return BadRange(IndexPath(prefix_), *tensor, first, first + size);
-  }
+  RETURN_IF_ERROR(CheckRange(*tensor, first, static_cast<int64_t>(out.size())));
   return ReadAsFloat(*tensor, first, out);
+}
+
+absl::Status BundleReader::ReadInt64s(absl::string_view name, int64_t first,
+                                      absl::Span<int64_t> out) const {
+  return ReadExactly(name, BundleDtype::kInt64, first, static_cast<int64_t>(out.size()),
+                     out.data());
+}
+
+absl::Status BundleReader::ReadInt32s(absl::string_view name, int64_t first,
+                                      absl::Span<int32_t> out) const {
+  return ReadExactly(name, BundleDtype::kInt32, first, static_cast<int64_t>(out.size()),
+                     out.data());
+}
+
+absl::Status BundleReader::ReadExactly(absl::string_view name, BundleDtype dtype, int64_t first,
+                                       int64_t count, void* out) const {
+  ASSIGN_OR_RETURN(const StoredTensor* tensor, Find(name));
+  if (tensor->dtype != dtype) return WrongType(*tensor, DtypeName(dtype));
+  RETURN_IF_ERROR(CheckRange(*tensor, first, count));
+  return ReadStored(*tensor, first, count, static_cast<char*>(out));
+}
+
+absl::Status BundleReader::CheckRange(const StoredTensor& tensor, int64_t first,
+                                      int64_t count) const {
+  const int64_t total = tensor.shape.num_elements();
+  if (first >= 0 && first <= total && count <= total - first) return absl::OkStatus();
+  return BadRange(IndexPath(prefix_), tensor, first, first + count);
 }
 
 absl::StatusOr<Tensor> BundleReader::ReadTensor(absl::string_view name) const {
@@ -249,7 +272,13 @@ absl::Status BundleReader::ReadPart(const StoredTensor& tensor, const StoredSlic
 
 absl::Status BundleReader::ReadStored(const StoredTensor& tensor, int64_t first, int64_t count,
                                       char* out) const {
+  const int64_t row = tensor.shape.row_elements();
   for (const StoredSlice& slice : tensor.slices) {
+    // A table has hundreds of slices, of which a reader wants one.
+    if (!slice.position.extents.empty()) {
+      const TensorSliceSpec::Extent& rows = slice.position.extents.front();
+      if (rows.end() * row <= first || rows.start * row >= first + count) continue;
+    }
     RETURN_IF_ERROR(ReadFromSlice(tensor, slice, first, count, out));
   }
   return absl::OkStatus();

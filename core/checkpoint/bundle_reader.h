@@ -59,6 +59,10 @@ class BundleReader {
   absl::Status ReadElements(absl::string_view name, int64_t first, absl::Span<float> out) const;
   absl::StatusOr<Tensor> ReadTensor(absl::string_view name) const;
 
+  // Reads elements [first, first + out.size()) of a tensor of just this type.
+  absl::Status ReadInt64s(absl::string_view name, int64_t first, absl::Span<int64_t> out) const;
+  absl::Status ReadInt32s(absl::string_view name, int64_t first, absl::Span<int32_t> out) const;
+
   // Reads all elements as stored: little-endian, row-major. A tensor of a type whose size is not
   // known must be stored as one slice.
   absl::StatusOr<std::string> ReadBytes(absl::string_view name) const;
@@ -83,6 +87,10 @@ class BundleReader {
 
   absl::StatusOr<const StoredTensor*> Find(absl::string_view name) const;
   absl::StatusOr<const StoredTensor*> FindNumeric(absl::string_view name) const;
+  // INVALID_ARGUMENT: the tensor does not have the elements [first, first + count).
+  absl::Status CheckRange(const StoredTensor& tensor, int64_t first, int64_t count) const;
+  absl::Status ReadExactly(absl::string_view name, BundleDtype dtype, int64_t first, int64_t count,
+                           void* out) const;
   absl::Status WrongType(const StoredTensor& tensor, absl::string_view expected) const;
   absl::Status DamagedTensor(const StoredTensor& tensor, const StoredSlice& slice,
                              absl::string_view what) const;

@@ -22,13 +22,14 @@ absl::Status BadTensor(absl::string_view path, absl::string_view name, absl::str
       absl::StrCat(path, ": tensor '", absl::CHexEscape(name), "': ", what));
 }
 
-absl::string_view AsBytes(absl::Span<const float> values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+template <typename T>
+absl::string_view AsBytes(absl::Span<const T> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-template <typename T>
-absl::string_view AsBytes(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof(value)};
+bool MayBeSliced(BundleDtype dtype) {
+  return dtype == BundleDtype::kFloat32 || dtype == BundleDtype::kInt64 ||
+         dtype == BundleDtype::kInt32;
 }
 
 }  // namespace
@@ -76,7 +77,7 @@ absl::Status BundleDataWriter::AddTensor(absl::string_view name, const Shape& sh
 
 absl::Status BundleDataWriter::AddInt64(absl::string_view name, int64_t value) {
   RETURN_IF_ERROR(CheckReady());
-  const absl::string_view bytes = AsBytes(value);
+  const absl::string_view bytes = AsBytes(absl::MakeConstSpan(&value, 1));
   return Record(AddWhole(name, BundleDtype::kInt64, Shape(), bytes, Crc32c(bytes)));
 }
 
@@ -96,14 +97,24 @@ absl::Status BundleDataWriter::AddString(absl::string_view name, absl::string_vi
 }
 
 absl::Status BundleDataWriter::BeginSlice(absl::string_view name, const Shape& full_shape,
-                                          int64_t row_begin, int64_t row_end) {
+                                          int64_t row_begin, int64_t row_end, BundleDtype dtype) {
   RETURN_IF_ERROR(CheckReady());
-  return Record(DoBeginSlice(name, full_shape, row_begin, row_end));
+  return Record(DoBeginSlice(name, full_shape, row_begin, row_end, dtype));
 }
 
 absl::Status BundleDataWriter::AppendValues(absl::Span<const float> values) {
   RETURN_IF_ERROR(status_);
-  return Record(DoAppendValues(values));
+  return Record(AppendToSlice(BundleDtype::kFloat32, AsBytes(values)));
+}
+
+absl::Status BundleDataWriter::AppendValues(absl::Span<const int64_t> values) {
+  RETURN_IF_ERROR(status_);
+  return Record(AppendToSlice(BundleDtype::kInt64, AsBytes(values)));
+}
+
+absl::Status BundleDataWriter::AppendValues(absl::Span<const int32_t> values) {
+  RETURN_IF_ERROR(status_);
+  return Record(AppendToSlice(BundleDtype::kInt32, AsBytes(values)));
 }
 
 absl::Status BundleDataWriter::EndSlice() {
@@ -143,7 +154,12 @@ absl::Status BundleDataWriter::Append(absl::string_view bytes) {
 }
 
 absl::Status BundleDataWriter::DoBeginSlice(absl::string_view name, const Shape& full_shape,
-                                            int64_t row_begin, int64_t row_end) {
+                                            int64_t row_begin, int64_t row_end, BundleDtype dtype) {
+  if (!MayBeSliced(dtype)) {
+    return BadTensor(
+        final_path_, name,
+        absl::StrCat("expected slices of float32, int64 or int32, found ", DtypeName(dtype)));
+  }
   const bool whole = row_begin == 0 && row_end == full_shape.rows();
   const bool part = 0 <= row_begin && row_begin < row_end && row_end <= full_shape.rows();
   if (!whole && !part) {
@@ -153,6 +169,7 @@ absl::Status BundleDataWriter::DoBeginSlice(absl::string_view name, const Shape&
   }
   OpenSlice slice;
   slice.name = std::string(name);
+  slice.dtype = dtype;
   slice.full_shape = full_shape;
   slice.row_begin = row_begin;
   slice.row_end = row_end;
@@ -162,18 +179,23 @@ absl::Status BundleDataWriter::DoBeginSlice(absl::string_view name, const Shape&
   return absl::OkStatus();
 }
 
-absl::Status BundleDataWriter::DoAppendValues(absl::Span<const float> values) {
+absl::Status BundleDataWriter::AppendToSlice(BundleDtype dtype, absl::string_view bytes) {
   if (!slice_.has_value()) {
     return absl::FailedPreconditionError(absl::StrCat(final_path_, ": no slice was begun"));
   }
-  const int64_t count = static_cast<int64_t>(values.size());
+  if (dtype != slice_->dtype) {
+    return BadTensor(final_path_, slice_->name,
+                     absl::StrCat("expected values of ", DtypeName(slice_->dtype), ", found ",
+                                  DtypeName(dtype)));
+  }
+  const auto count = static_cast<int64_t>(bytes.size()) / DtypeSize(dtype);
   if (count > slice_->missing) {
     return BadTensor(final_path_, slice_->name,
                      absl::StrCat(count - slice_->missing, " values more than its slice has"));
   }
-  slice_->crc = Crc32cExtend(slice_->crc, AsBytes(values));
+  slice_->crc = Crc32cExtend(slice_->crc, bytes);
   slice_->missing -= count;
-  return Append(AsBytes(values));
+  return Append(bytes);
 }
 
 absl::Status BundleDataWriter::DoEndSlice() {
@@ -186,9 +208,8 @@ absl::Status BundleDataWriter::DoEndSlice() {
                      absl::StrCat(slice.missing, " values fewer than its slice has"));
   }
   if (slice.row_begin == 0 && slice.row_end == slice.full_shape.rows()) {
-    return AddEntry(
-        slice.name, slice.name,
-        MakeEntry(BundleDtype::kFloat32, slice.full_shape, slice.start_offset, slice.crc));
+    return AddEntry(slice.name, slice.name,
+                    MakeEntry(slice.dtype, slice.full_shape, slice.start_offset, slice.crc));
   }
   return AddSliceOf(slice, RowSlice(slice.full_shape, slice.row_begin, slice.row_end));
 }
@@ -197,16 +218,18 @@ absl::Status BundleDataWriter::DoEndSlice() {
 absl::Status BundleDataWriter::AddSliceOf(const OpenSlice& slice, const TensorSliceSpec& spec) {
   RETURN_IF_ERROR(
       AddEntry(EncodeSliceKey(slice.name, spec), slice.name,
-               MakeEntry(BundleDtype::kFloat32, SliceShape(spec), slice.start_offset, slice.crc)));
+               MakeEntry(slice.dtype, SliceShape(spec), slice.start_offset, slice.crc)));
   auto [it, first] = entries_.try_emplace(slice.name);
   v1::BundleEntry& full = it->second;
   if (first) {
-    full.set_dtype(static_cast<int32_t>(BundleDtype::kFloat32));
+    full.set_dtype(static_cast<int32_t>(slice.dtype));
     *full.mutable_shape() = ToProto(slice.full_shape);
   } else if (full.slices().empty()) {
     return BadTensor(final_path_, slice.name, "was added before");
   } else if (full.shape().SerializeAsString() != ToProto(slice.full_shape).SerializeAsString()) {
     return BadTensor(final_path_, slice.name, "its slices disagree about its shape");
+  } else if (full.dtype() != static_cast<int32_t>(slice.dtype)) {
+    return BadTensor(final_path_, slice.name, "its slices disagree about its type");
   }
   *full.add_slices() = ToProto(spec);
   return absl::OkStatus();

@@ -48,13 +48,16 @@ class BundleDataWriter {
   absl::Status AddTensor(absl::string_view name, const Shape& shape,
                          absl::Span<const float> values);
 
-  // Begins rows [row_begin, row_end) of a float32 tensor, whose values follow in pieces of any
-  // size. Rows that are the whole tensor become a plain entry. Several slices of one tensor may be
-  // added one after the other, each with the same `full_shape`. No other call may stand between
+  // Begins rows [row_begin, row_end) of a tensor of float32, int64 or int32, whose values follow in
+  // pieces of any size. Rows that are the whole tensor become a plain entry. Several slices of one
+  // tensor may be added, each with the same `full_shape` and type. No other call may stand between
   // Begin and End.
   absl::Status BeginSlice(absl::string_view name, const Shape& full_shape, int64_t row_begin,
-                          int64_t row_end);
+                          int64_t row_end, BundleDtype dtype = BundleDtype::kFloat32);
+  // Of the slice's type.
   absl::Status AppendValues(absl::Span<const float> values);
+  absl::Status AppendValues(absl::Span<const int64_t> values);
+  absl::Status AppendValues(absl::Span<const int32_t> values);
   absl::Status EndSlice();
 
   // Scalars.
@@ -72,6 +75,7 @@ class BundleDataWriter {
  private:
   struct OpenSlice {
     std::string name;
+    BundleDtype dtype;
     Shape full_shape;
     int64_t row_begin;
     int64_t row_end;
@@ -88,8 +92,9 @@ class BundleDataWriter {
   absl::Status CheckReady() const;
   absl::Status Append(absl::string_view bytes);
   absl::Status DoBeginSlice(absl::string_view name, const Shape& full_shape, int64_t row_begin,
-                            int64_t row_end);
-  absl::Status DoAppendValues(absl::Span<const float> values);
+                            int64_t row_end, BundleDtype dtype);
+  // `bytes` are values of that type.
+  absl::Status AppendToSlice(BundleDtype dtype, absl::string_view bytes);
   absl::Status DoEndSlice();
   absl::Status DoFinish();
   // A tensor whose bytes follow, with their unmasked checksum.

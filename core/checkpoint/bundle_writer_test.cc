@@ -1,6 +1,8 @@
 #include "core/checkpoint/bundle_writer.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "core/base/crc32c.h"
@@ -204,6 +206,74 @@ TEST_F(BundleWriterTest, SeveralSlicesOfOneTensorInOneFile) {
   const auto tensor = (*reader)->ReadTensor("w");
   ASSERT_TRUE(tensor.ok());
   EXPECT_THAT(tensor->span(), ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+// Of two files, in an order that is not that of the rows.
+TEST_F(BundleWriterTest, SlicesOfIntegersComeBackExactly) {
+  const std::vector<int64_t> wide = {0, -1, std::numeric_limits<int64_t>::min(),
+                                     std::numeric_limits<int64_t>::max(), 5};
+  const std::vector<int32_t> narrow = {7, std::numeric_limits<int32_t>::min(), -1, 0, 9};
+  std::vector<BundleIndexEntry> entries;
+  const std::pair<int64_t, int64_t> parts[] = {{2, 5}, {0, 2}};
+  for (size_t file = 0; file < 2; ++file) {
+    const auto [begin, end] = parts[file];
+    const auto writer = NewWriter(prefix_, file, 2);
+    ASSERT_TRUE(writer->BeginSlice("keys", Shape({5}), begin, end, BundleDtype::kInt64).ok());
+    for (int64_t i = begin; i < end; ++i) {
+      ASSERT_TRUE(writer->AppendValues(absl::MakeConstSpan(&wide[i], 1)).ok());
+    }
+    ASSERT_TRUE(writer->EndSlice().ok());
+    ASSERT_TRUE(writer->BeginSlice("steps", Shape({5}), begin, end, BundleDtype::kInt32).ok());
+    ASSERT_TRUE(writer->AppendValues(absl::MakeConstSpan(narrow).subspan(begin, end - begin)).ok());
+    ASSERT_TRUE(writer->EndSlice().ok());
+    AppendEntries(writer.get(), &entries);
+  }
+  ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix_, 2, entries).ok());
+  const auto reader = BundleReader::Open(prefix_);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_TRUE((*reader)->VerifyAll().ok());
+  EXPECT_EQ((*reader)->Info("keys")->dtype, BundleDtype::kInt64);
+  std::vector<int64_t> wide_read(3);
+  ASSERT_TRUE((*reader)->ReadInt64s("keys", 1, absl::MakeSpan(wide_read)).ok());
+  EXPECT_THAT(wide_read, ElementsAre(wide[1], wide[2], wide[3]));
+  std::vector<int32_t> narrow_read(5);
+  ASSERT_TRUE((*reader)->ReadInt32s("steps", 0, absl::MakeSpan(narrow_read)).ok());
+  EXPECT_EQ(narrow_read, narrow);
+  ExpectInvalid((*reader)->ReadInt32s("keys", 0, absl::MakeSpan(narrow_read)),
+                "has type int64, expected int32");
+  ExpectInvalid((*reader)->ReadInt64s("keys", 3, absl::MakeSpan(wide_read)),
+                "elements [3, 6) asked for");
+}
+
+TEST_F(BundleWriterTest, ATensorWithoutRowsIsWhole) {
+  const auto writer = NewWriter(prefix_, 0, 1);
+  ASSERT_TRUE(writer->BeginSlice("values", Shape({0, 4}), 0, 0).ok());
+  ASSERT_TRUE(writer->EndSlice().ok());
+  std::vector<BundleIndexEntry> entries;
+  AppendEntries(writer.get(), &entries);
+  ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix_, 1, entries).ok());
+  const auto reader = BundleReader::Open(prefix_);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ((*reader)->Info("values")->shape, Shape({0, 4}));
+  EXPECT_TRUE((*reader)->VerifyAll().ok());
+}
+
+TEST_F(BundleWriterTest, RefusesValuesOfAnotherType) {
+  const std::vector<int32_t> narrow = {1};
+  auto writer = NewWriter(prefix_, 0, 1);
+  ASSERT_TRUE(writer->BeginSlice("keys", Shape({4}), 0, 2, BundleDtype::kInt64).ok());
+  ExpectInvalid(writer->AppendValues(narrow),
+                "tensor 'keys': expected values of int64, found int32");
+  writer = NewWriter(prefix_, 0, 1);
+  ExpectInvalid(writer->BeginSlice("names", Shape({4}), 0, 2, BundleDtype::kString),
+                "expected slices of float32, int64 or int32, found string");
+  writer = NewWriter(prefix_, 0, 1);
+  ASSERT_TRUE(writer->BeginSlice("x", Shape({4}), 0, 1, BundleDtype::kInt32).ok());
+  ASSERT_TRUE(writer->AppendValues(narrow).ok());
+  ASSERT_TRUE(writer->EndSlice().ok());
+  ASSERT_TRUE(writer->BeginSlice("x", Shape({4}), 1, 2).ok());
+  ASSERT_TRUE(writer->AppendValues(Iota(1)).ok());
+  ExpectInvalid(writer->EndSlice(), "its slices disagree about its type");
 }
 
 TEST_F(BundleWriterTest, AbandonedWriterLeavesNothing) {
