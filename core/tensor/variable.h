@@ -22,6 +22,8 @@ struct Initializer {
   // of the values is 0.8796 of it.
   float a = 0;
   float b = 0;
+
+  friend bool operator==(const Initializer&, const Initializer&) = default;
 };
 
 // A named float32 tensor on the parameter servers.
