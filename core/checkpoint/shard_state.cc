@@ -4,21 +4,56 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/table/row_id.h"
+#include "core/tensor/table_spec.h"
 
 namespace keelson {
 namespace {
 
 using Applied = v1::ShardState::Applied;
 
+// Whether the rows of the table's partitions lie within its tensors.
+bool RowsFit(const v1::ShardState::Table& table) {
+  constexpr int64_t kMostRows = int64_t{1} << 58;
+  if (table.first_row() < 0 || table.total_rows() > kMostRows) return false;
+  int64_t end = table.first_row();
+  for (const int64_t rows : table.rows()) {
+    if (end > table.total_rows() || rows < 0 || rows > table.total_rows() - end) return false;
+    end += rows;
+  }
+  return end <= table.total_rows();
+}
+
+absl::Status CheckTables(const v1::ShardState& state, const std::string& where) {
+  const uint64_t end = uint64_t{state.first_row_partition()} + state.num_row_partitions();
+  if (end > kRowPartitions) {
+    return absl::DataLossError(absl::StrCat(where, ": partitions of rows: expected up to at most ",
+                                            kRowPartitions, ", found up to ", end));
+  }
+  for (const v1::ShardState::Table& table : state.tables()) {
+    if (table.rows_size() != static_cast<int>(state.num_row_partitions())) {
+      return absl::DataLossError(absl::StrCat(where, ": table ", table.name(), ": expected ",
+                                              state.num_row_partitions(),
+                                              " numbers of rows, found ", table.rows_size()));
+    }
+    if (table.dim() < 1 || table.dim() > TableSpec::kMostDim || !RowsFit(table)) {
+      return absl::DataLossError(absl::StrCat(where, ": table ", table.name(), ": rows of dim ",
+                                              table.dim(), " from ", table.first_row(), " on, of ",
+                                              table.total_rows(), ", make no sense"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckRuns(const v1::ShardState& state, const std::string& where) {
-  const auto num_blocks = static_cast<uint32_t>(state.blocks_size());
+  const uint64_t units = static_cast<uint64_t>(state.blocks_size()) + state.num_row_partitions();
   for (const Applied& applied : state.applied()) {
     uint32_t end = 0;
     for (const Applied::Run& run : applied.runs()) {
-      if (run.begin() < end || run.end() <= run.begin() || run.end() > num_blocks) {
-        return absl::DataLossError(absl::StrCat(where, ": applied to blocks ", run.begin(), " to ",
+      if (run.begin() < end || run.end() <= run.begin() || run.end() > units) {
+        return absl::DataLossError(absl::StrCat(where, ": applied to units ", run.begin(), " to ",
                                                 run.end(), ", expected from ", end, " to at most ",
-                                                num_blocks));
+                                                units));
       }
       end = run.end();
     }
@@ -47,13 +82,17 @@ absl::StatusOr<v1::ShardState> ParseShardState(const std::string& bytes, const s
     return absl::DataLossError(absl::StrCat(where, ": not a ShardState"));
   }
   RETURN_IF_ERROR(CheckFormat(where, kShardStateFormat, state.format()));
+  RETURN_IF_ERROR(CheckTables(state, where));
   RETURN_IF_ERROR(CheckRuns(state, where));
   return state;
 }
 
 std::vector<v1::ShardState::WorkerSequence> AppliedBy(const v1::ShardState& state, int block) {
-  const auto& listed = state.blocks(block).applied();
-  std::vector<v1::ShardState::WorkerSequence> pushes(listed.begin(), listed.end());
+  std::vector<v1::ShardState::WorkerSequence> pushes;
+  if (block < state.blocks_size()) {
+    const auto& listed = state.blocks(block).applied();
+    pushes.assign(listed.begin(), listed.end());
+  }
   const auto unit = static_cast<uint32_t>(block);
   for (const Applied& applied : state.applied()) {
     const auto run =

@@ -16,9 +16,12 @@
 
 namespace keelson {
 
-// The format that this build writes. Since format 1 the applied sequences are runs by incarnation;
-// before, each block listed them.
-inline constexpr uint32_t kShardStateFormat = 1;
+// The newest format of v1::ShardState that this build reads, which it writes where there are
+// tables. Since format 1 the applied sequences are runs by incarnation; before, each block listed
+// them. Since format 2 there are tables.
+inline constexpr uint32_t kShardStateFormat = 2;
+// Written without tables, so that earlier builds read that.
+inline constexpr uint32_t kTablelessShardStateFormat = 1;
 
 // The format of v1::JobState. Since format 1 it has the committed round.
 inline constexpr uint32_t kJobStateFormat = 1;
@@ -33,11 +36,12 @@ std::string ShardStateName(size_t shard, size_t num_shards);
 absl::Status CheckFormat(absl::string_view where, uint32_t known, uint32_t found);
 
 // Reads the state in the tensor `name` of the bundle at `prefix`. DATA_LOSS: `bytes` are none, or
-// its runs make no sense. FAILED_PRECONDITION: it is of a newer format.
+// its runs or tables make no sense. FAILED_PRECONDITION: it is of a newer format.
 absl::StatusOr<v1::ShardState> ParseShardState(const std::string& bytes, const std::string& prefix,
                                                const std::string& name);
 
-// What `state.blocks(block)` has applied, whatever the format.
+// What `state.blocks(block)` has applied, whatever the format; of block state.blocks_size() + i:
+// what partition i of the shard's partitions of rows has applied.
 std::vector<v1::ShardState::WorkerSequence> AppliedBy(const v1::ShardState& state, int block);
 
 // The bytes of a message that is to be the tensor `name`. RESOURCE_EXHAUSTED: they are more than

@@ -184,7 +184,7 @@ class ShardPartTest : public StoredBlocksTest {
   // The state of one of two shards, whose two blocks of five elements begin at `first`.
   static v1::ShardState StateFrom(int64_t first, int64_t step) {
     v1::ShardState state;
-    state.set_format(kShardStateFormat);
+    state.set_format(kTablelessShardStateFormat);
     state.set_shard_step(step);
     state.add_variables("w");
     for (const int64_t begin : {first, first + 5}) {
@@ -239,12 +239,12 @@ TEST_F(ShardPartTest, NewerFormatsAndRunsThatMakeNoSenseAreRefused) {
   state.set_format(kShardStateFormat + 1);
   WriteStates("", state.SerializeAsString());
   ExpectRefused(absl::StatusCode::kFailedPrecondition,
-                "_keelson/shard-1-of-2: expected at most format 1, found 2");
+                "_keelson/shard-1-of-2: expected at most format 2, found 3");
   state = StateFrom(10, 6);
   state.mutable_applied(0)->mutable_runs(0)->set_end(3);
   WriteStates("", state.SerializeAsString());
   ExpectRefused(absl::StatusCode::kDataLoss,
-                "_keelson/shard-1-of-2: applied to blocks 1 to 3, expected from 0 to at most 2");
+                "_keelson/shard-1-of-2: applied to units 1 to 3, expected from 0 to at most 2");
 }
 
 TEST(SerializeStateTest, RefusesWhatCouldNotBeReadBack) {

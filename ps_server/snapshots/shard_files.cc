@@ -60,7 +60,7 @@ void AddApplied(const SequenceTable& table, v1::ShardState* state) {
 v1::ShardState StateOf(const ShardStore& store, const ShardCut& cut) {
   const Placement& placement = store.placement();
   v1::ShardState state;
-  state.set_format(kShardStateFormat);
+  state.set_format(kTablelessShardStateFormat);
   state.set_shard_step(cut.shard_step);
   if (cut.committed.round >= 0) {
     state.set_committed_round(cut.committed.round);
