@@ -1,0 +1,109 @@
+// Reads the rows of embedding tables from a bundle, partition by partition, however many shards
+// have written it.
+#ifndef KEELSON_CORE_CHECKPOINT_STORED_TABLES_H_
+#define KEELSON_CORE_CHECKPOINT_STORED_TABLES_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/table_columns.h"
+#include "core/table/row_id.h"
+#include "core/tensor/table_spec.h"
+#include "keelson/v1/checkpoint.pb.h"
+
+namespace keelson {
+
+// A table of a bundle.
+struct StoredTable {
+  // The rows of a partition are the tensors' rows [first_row, first_row + rows).
+  struct Partition {
+    int64_t first_row = kUnknown;
+    int64_t rows = 0;
+  };
+  static constexpr int64_t kUnknown = -1;
+
+  TableSpec spec;
+  uint64_t seed = 0;  // of the initial values
+  uint64_t salt = 0;  // TableSalt
+  int64_t total_rows = 0;
+  // Of those that were asked for, and others of the same shards.
+  std::array<Partition, kRowPartitions> partitions = {};
+};
+
+// Partitions [first, first + count) of the rows of all tables.
+struct RowPartitions {
+  uint32_t first = 0;
+  uint32_t count = kRowPartitions;
+};
+
+// Immutable, and thread-safe.
+class StoredTables {
+ public:
+  // Reads the states of the shards that had these partitions. `bundle` outlives this. A bundle
+  // without tables has none. DATA_LOSS: the states make no sense together. Errors of BundleReader
+  // and ParseShardState.
+  static absl::StatusOr<StoredTables> Open(const BundleReader* bundle,
+                                           RowPartitions wanted = RowPartitions());
+
+  // By name.
+  const std::vector<StoredTable>& tables() const { return tables_; }
+  // Null: the bundle has no such table.
+  const StoredTable* Find(absl::string_view name) const;
+  // The highest of the shards whose states were read (ShardState.steps_done).
+  int64_t steps_done() const { return steps_done_; }
+  // What the partition had applied.
+  std::vector<v1::ShardState::WorkerSequence> AppliedBy(uint32_t partition) const;
+
+  // INVALID_ARGUMENT, with the table's name, what was expected and found: its rows have another
+  // dim, or its absent rows other values.
+  absl::Status CheckSame(const StoredTable& table, const TableSpec& spec, uint64_t seed) const;
+
+  // The slots whose tensors the bundle has: what has the table's name and its number of rows, and
+  // is neither a variable nor another of its columns. Their initial values are not known.
+  std::vector<TableSlot> SlotsOf(const StoredTable& table) const;
+
+  // Checks types and shapes of the table's tensors, and leaves in `missing` the names of those of
+  // `slots` that are not there. INVALID_ARGUMENT: a slot has another shape. DATA_LOSS: a column
+  // has, or is missing.
+  absl::Status CheckColumns(const StoredTable& table, absl::Span<const TableSlot> slots,
+                            std::vector<std::string>* missing) const;
+
+  // Reads the rows of a partition; a slot that the bundle lacks gets its initial value. The table
+  // has passed CheckColumns. DATA_LOSS, with the tensor: ids do not ascend or are of another
+  // partition, or a checksum is wrong. Other errors of BundleReader.
+  absl::Status Read(const StoredTable& table, absl::Span<const TableSlot> slots, uint32_t partition,
+                    TableColumns* columns) const;
+
+  // DATA_LOSS: the ids are not those of a partition, ascending.
+  absl::Status CheckIds(const StoredTable& table, uint32_t partition,
+                        absl::Span<const uint64_t> ids) const;
+
+ private:
+  explicit StoredTables(const BundleReader* bundle) : bundle_(bundle) {}
+
+  absl::Status ReadStates(RowPartitions wanted);
+  absl::Status AddState(const std::string& name, RowPartitions of_shard, v1::ShardState state);
+  absl::Status AddTable(const std::string& name, const v1::ShardState& state,
+                        const v1::ShardState::Table& from);
+  // Whether the rows of each table's partitions are known, and follow each other.
+  absl::Status CheckPartitions(RowPartitions wanted) const;
+  absl::Status CheckTensor(const std::string& tensor, BundleDtype dtype, const Shape& shape) const;
+  absl::Status Damaged(absl::string_view tensor, absl::string_view what) const;
+
+  const BundleReader* bundle_;
+  std::vector<v1::ShardState> states_;
+  std::vector<StoredTable> tables_;
+  int64_t steps_done_ = 0;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CHECKPOINT_STORED_TABLES_H_

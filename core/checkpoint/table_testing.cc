@@ -1,0 +1,142 @@
+#include "core/checkpoint/table_testing.h"
+
+#include <memory>
+
+#include "core/checkpoint/bundle_index.h"
+#include "core/checkpoint/bundle_writer.h"
+#include "core/checkpoint/shard_state.h"
+#include "core/table/row_id.h"
+#include "core/tensor/initializer_proto.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+uint32_t PartitionOf(const TestTable& table, uint64_t id) {
+  return RowPartitionOf(MixId(id, TableSalt(table.spec.name)));
+}
+
+int64_t RowsBefore(const TestTable& table, uint32_t partition) {
+  int64_t rows = 0;
+  for (const auto& [id, row] : table.rows) rows += PartitionOf(table, id) < partition;
+  return rows;
+}
+
+uint32_t FirstPartition(size_t shard, size_t num_shards) {
+  return static_cast<uint32_t>(kRowPartitions * shard / num_shards);
+}
+
+v1::ShardState StateOf(const std::vector<TestTable>& tables, uint32_t begin, uint32_t end) {
+  v1::ShardState state;
+  state.set_format(kShardStateFormat);
+  state.set_shard_step(9);
+  state.set_steps_done(10);
+  state.set_first_row_partition(begin);
+  state.set_num_row_partitions(end - begin);
+  v1::ShardState::Applied* const applied = state.add_applied();
+  applied->set_incarnation(7);
+  for (uint32_t p = begin; p < end; ++p) {
+    v1::ShardState::Applied::Run* const run = applied->add_runs();
+    run->set_begin(p - begin);
+    run->set_end(p - begin + 1);
+    run->set_sequence(p);
+  }
+  for (const TestTable& table : tables) {
+    v1::ShardState::Table* const out = state.add_tables();
+    out->set_name(table.spec.name);
+    out->set_dim(table.spec.dim);
+    *out->mutable_initializer() = InitializerToProto(table.spec.initializer);
+    out->set_seed(table.seed);
+    out->set_first_row(RowsBefore(table, begin));
+    out->set_total_rows(static_cast<int64_t>(table.rows.size()));
+    for (uint32_t p = begin; p < end; ++p) {
+      out->add_rows(RowsBefore(table, p + 1) - RowsBefore(table, p));
+    }
+  }
+  return state;
+}
+
+}  // namespace
+
+TestTable UsersTable(size_t count) {
+  TestTable table;
+  table.spec = {"users", 3, {Initializer::Kind::kUniform, -0.5f, 0.5f}};
+  table.seed = 11;
+  table.slots = {{"Adagrad", 3, 0.1f}, {"Sum", 1, 0}};
+  float next = 1;
+  for (uint64_t i = 0; i < count; ++i) {
+    TestRow row;
+    for (int e = 0; e < 3; ++e) row.values.push_back(next++);
+    row.slots = {{next, next + 1, next + 2}, {next + 3}};
+    next += 4;
+    row.last_step = static_cast<uint32_t>(i);
+    row.updates = static_cast<uint32_t>(i + 1);
+    table.rows[i % 2 == 0 ? i : ~i] = row;
+  }
+  return table;
+}
+
+TableColumns ColumnsOf(const TestTable& table, uint32_t partition) {
+  TableColumns columns;
+  columns.Clear(table.slots.size());
+  for (const auto& [id, row] : table.rows) {
+    if (PartitionOf(table, id) != partition) continue;
+    columns.ids.push_back(id);
+    columns.values.insert(columns.values.end(), row.values.begin(), row.values.end());
+    for (size_t s = 0; s < row.slots.size(); ++s) {
+      columns.slots[s].insert(columns.slots[s].end(), row.slots[s].begin(), row.slots[s].end());
+    }
+    columns.last_steps.push_back(row.last_step);
+    columns.updates.push_back(row.updates);
+  }
+  return columns;
+}
+
+void AddTestRows(const TableColumns& columns, std::map<uint64_t, TestRow>* rows) {
+  const size_t n = columns.ids.size();
+  const auto part = [&](const std::vector<float>& all, size_t i) {
+    const auto size = static_cast<int64_t>(all.size() / n);
+    const auto begin = all.begin() + static_cast<int64_t>(i) * size;
+    return std::vector<float>(begin, begin + size);
+  };
+  for (size_t i = 0; i < n; ++i) {
+    TestRow row;
+    row.values = part(columns.values, i);
+    for (const std::vector<float>& slot : columns.slots) row.slots.push_back(part(slot, i));
+    row.last_step = columns.last_steps[i];
+    row.updates = columns.updates[i];
+    EXPECT_TRUE(rows->emplace(columns.ids[i], std::move(row)).second) << columns.ids[i];
+  }
+}
+
+void WriteTables(FileSystem* file_system, const std::string& prefix,
+                 const std::vector<TestTable>& tables, size_t num_shards,
+                 const ChangeState& change) {
+  std::vector<BundleIndexEntry> entries;
+  for (size_t shard = 0; shard < num_shards; ++shard) {
+    const uint32_t begin = FirstPartition(shard, num_shards);
+    const uint32_t end = FirstPartition(shard + 1, num_shards);
+    auto writer = BundleDataWriter::Create(file_system, DataPath(prefix, shard, num_shards), shard);
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    for (const TestTable& table : tables) {
+      for (uint32_t p = begin; p < end; ++p) {
+        const TableRowRange range = {RowsBefore(table, p), static_cast<int64_t>(table.rows.size())};
+        if (range.total == 0 && p > 0) continue;
+        ASSERT_EQ(
+            WriteTableColumns(table.spec.name, table.spec.dim, table.slots, ColumnsOf(table, p),
+                              range, writer->get(), [] { return absl::OkStatus(); }),
+            absl::OkStatus());
+      }
+    }
+    v1::ShardState state = StateOf(tables, begin, end);
+    if (change != nullptr) change(&state);
+    ASSERT_EQ((*writer)->AddString(ShardStateName(shard, num_shards), state.SerializeAsString()),
+              absl::OkStatus());
+    const auto written = (*writer)->Finish();
+    ASSERT_TRUE(written.ok()) << written.status();
+    entries.insert(entries.end(), written->begin(), written->end());
+  }
+  ASSERT_EQ(WriteBundleIndex(file_system, prefix, num_shards, entries), absl::OkStatus());
+}
+
+}  // namespace keelson
