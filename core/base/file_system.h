@@ -39,6 +39,11 @@ class RandomAccessFile {
   // Fills `buffer` with `size` bytes from `offset`. DATA_LOSS when the file ends before.
   virtual absl::Status Read(uint64_t offset, size_t size, char* buffer) const = 0;
 
+  // The size() bytes of the file in memory, mapped by the first call; valid as long as this. Null:
+  // they cannot be mapped, so that Read alone reads them. Only for files that nobody cuts short: it
+  // ends the process to read what is gone.
+  virtual const char* Map() const { return nullptr; }
+
   // Bytes of the file when it was opened.
   uint64_t size() const { return size_; }
   const std::string& path() const { return path_; }

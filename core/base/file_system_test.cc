@@ -86,6 +86,26 @@ TEST_P(FileSystemTest, ARemovedFileStaysReadableToThoseWhoHaveIt) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(Path("a")));
 }
 
+TEST(MappedFileTest, HasTheBytesAlsoWhenItsNameIsGone) {
+  const std::string path = JoinPath(FreshDirectory(), "file");
+  ASSERT_TRUE(WriteFileAtomically(path, "content").ok());
+  auto file = FileSystem::Real()->OpenForRead(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE(FileSystem::Real()->Remove(path).ok());
+  const char* const bytes = (*file)->Map();
+  ASSERT_NE(bytes, nullptr);
+  EXPECT_EQ(absl::string_view(bytes, (*file)->size()), "content");
+  EXPECT_EQ((*file)->Map(), bytes);
+}
+
+TEST(MappedFileTest, AnEmptyFileIsNotMapped) {
+  const std::string path = JoinPath(FreshDirectory(), "file");
+  ASSERT_TRUE(WriteFileAtomically(path, "").ok());
+  const auto file = FileSystem::Real()->OpenForRead(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ((*file)->Map(), nullptr);
+}
+
 TEST_P(FileSystemTest, WhatIsMissingIsNotFoundAndNamed) {
   const std::string missing = Path("none/a");
   for (const absl::Status& status :

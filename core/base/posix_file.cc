@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,8 +10,10 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/file_operation.h"
+#include "core/base/mutex.h"
 #include "core/base/status_macros.h"
 
 namespace keelson {
@@ -58,7 +61,10 @@ class PosixRandomAccessFile : public RandomAccessFile {
  public:
   PosixRandomAccessFile(std::string path, int fd, uint64_t size)
       : RandomAccessFile(std::move(path), size), fd_(fd) {}
-  ~PosixRandomAccessFile() override { close(fd_); }
+  ~PosixRandomAccessFile() override {
+    if (mapped_ != nullptr) munmap(mapped_, size());
+    close(fd_);
+  }
 
   absl::Status Read(uint64_t offset, size_t size, char* buffer) const override {
     const FileOperation operation("read", path());
@@ -77,8 +83,20 @@ class PosixRandomAccessFile : public RandomAccessFile {
     return absl::OkStatus();
   }
 
+  const char* Map() const override {
+    MutexLock lock(&mu_);
+    if (mapped_ == nullptr && size() > 0) {
+      const FileOperation operation("map", path());
+      void* const mapped = mmap(nullptr, size(), PROT_READ, MAP_SHARED, fd_, 0);
+      if (mapped != MAP_FAILED) mapped_ = mapped;
+    }
+    return static_cast<const char*>(mapped_);
+  }
+
  private:
   const int fd_;
+  mutable Mutex mu_;
+  mutable void* mapped_ ABSL_GUARDED_BY(mu_) = nullptr;
 };
 
 // The error for a pipe, a device or a directory.

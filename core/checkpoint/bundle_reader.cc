@@ -38,6 +38,16 @@ absl::Status BadRange(const std::string& path, const StoredTensor& tensor, int64
                                                  ", ", end, ") asked for"));
 }
 
+// Whether the slice has no row of the elements [first, first + count): a table has hundreds of
+// slices, of which a reader wants one.
+bool OutsideRows(const StoredTensor& tensor, const StoredSlice& slice, int64_t first,
+                 int64_t count) {
+  if (slice.position.extents.empty()) return false;
+  const TensorSliceSpec::Extent& rows = slice.position.extents.front();
+  const int64_t row = tensor.shape.row_elements();
+  return rows.end() * row <= first || rows.start * row >= first + count;
+}
+
 // For a reader, a contradiction in an index is damage.
 absl::Status IndexError(const std::string& path, const absl::Status& status) {
   const bool damage = status.code() == absl::StatusCode::kInvalidArgument;
@@ -110,12 +120,35 @@ absl::Status BundleReader::ReadInt32s(absl::string_view name, int64_t first,
                      out.data());
 }
 
-absl::Status BundleReader::ReadExactly(absl::string_view name, BundleDtype dtype, int64_t first,
-                                       int64_t count, void* out) const {
+absl::StatusOr<const StoredTensor*> BundleReader::FindExactly(absl::string_view name,
+                                                              BundleDtype dtype, int64_t first,
+                                                              int64_t count) const {
   ASSIGN_OR_RETURN(const StoredTensor* tensor, Find(name));
   if (tensor->dtype != dtype) return WrongType(*tensor, DtypeName(dtype));
   RETURN_IF_ERROR(CheckRange(*tensor, first, count));
+  return tensor;
+}
+
+absl::Status BundleReader::ReadExactly(absl::string_view name, BundleDtype dtype, int64_t first,
+                                       int64_t count, void* out) const {
+  ASSIGN_OR_RETURN(const StoredTensor* tensor, FindExactly(name, dtype, first, count));
   return ReadStored(*tensor, first, count, static_cast<char*>(out));
+}
+
+absl::StatusOr<const char*> BundleReader::MapElements(absl::string_view name, BundleDtype dtype,
+                                                      int64_t first, int64_t count) const {
+  ASSIGN_OR_RETURN(const StoredTensor* tensor, FindExactly(name, dtype, first, count));
+  for (const StoredSlice& slice : tensor->slices) {
+    if (count == 0 || OutsideRows(*tensor, slice, first, count)) continue;
+    const SliceRuns runs(slice.position, tensor->shape);
+    const SliceRuns::Range part = runs.Within(first, first + count);
+    if (part.end - part.begin != count || !runs.IsOneRun(part)) return nullptr;
+    const char* const file = files_[slice.data_shard]->Map();
+    if (file == nullptr) return nullptr;
+    RETURN_IF_ERROR(EnsureVerified(*tensor, slice));
+    return file + slice.offset + part.begin * DtypeSize(dtype);
+  }
+  return nullptr;
 }
 
 absl::Status BundleReader::CheckRange(const StoredTensor& tensor, int64_t first,
@@ -261,24 +294,23 @@ absl::Status BundleReader::ReadWhole(const StoredTensor& tensor, const StoredSli
 absl::Status BundleReader::ReadPart(const StoredTensor& tensor, const StoredSlice& slice,
                                     uint64_t begin, uint64_t size, char* out) const {
   if (size == slice.size) return ReadWhole(tensor, slice, out);
-  bool verified;
+  RETURN_IF_ERROR(EnsureVerified(tensor, slice));
+  return ReadUnverified(tensor, slice, begin, size, out);
+}
+
+absl::Status BundleReader::EnsureVerified(const StoredTensor& tensor,
+                                          const StoredSlice& slice) const {
   {
     MutexLock lock(&mu_);
-    verified = verified_.count(&slice) > 0;
+    if (verified_.count(&slice) > 0) return absl::OkStatus();
   }
-  if (!verified) RETURN_IF_ERROR(ReadWhole(tensor, slice, nullptr));
-  return ReadUnverified(tensor, slice, begin, size, out);
+  return ReadWhole(tensor, slice, nullptr);
 }
 
 absl::Status BundleReader::ReadStored(const StoredTensor& tensor, int64_t first, int64_t count,
                                       char* out) const {
-  const int64_t row = tensor.shape.row_elements();
   for (const StoredSlice& slice : tensor.slices) {
-    // A table has hundreds of slices, of which a reader wants one.
-    if (!slice.position.extents.empty()) {
-      const TensorSliceSpec::Extent& rows = slice.position.extents.front();
-      if (rows.end() * row <= first || rows.start * row >= first + count) continue;
-    }
+    if (OutsideRows(tensor, slice, first, count)) continue;
     RETURN_IF_ERROR(ReadFromSlice(tensor, slice, first, count, out));
   }
   return absl::OkStatus();

@@ -63,6 +63,12 @@ class BundleReader {
   absl::Status ReadInt64s(absl::string_view name, int64_t first, absl::Span<int64_t> out) const;
   absl::Status ReadInt32s(absl::string_view name, int64_t first, absl::Span<int32_t> out) const;
 
+  // The elements [first, first + count) of a tensor of just this type where they lie, at any
+  // address, valid as long as this; null: they are not one run of a file that can be mapped
+  // (RandomAccessFile::Map), so that they must be read.
+  absl::StatusOr<const char*> MapElements(absl::string_view name, BundleDtype dtype, int64_t first,
+                                          int64_t count) const;
+
   // Reads all elements as stored: little-endian, row-major. A tensor of a type whose size is not
   // known must be stored as one slice.
   absl::StatusOr<std::string> ReadBytes(absl::string_view name) const;
@@ -89,6 +95,8 @@ class BundleReader {
   absl::StatusOr<const StoredTensor*> FindNumeric(absl::string_view name) const;
   // INVALID_ARGUMENT: the tensor does not have the elements [first, first + count).
   absl::Status CheckRange(const StoredTensor& tensor, int64_t first, int64_t count) const;
+  absl::StatusOr<const StoredTensor*> FindExactly(absl::string_view name, BundleDtype dtype,
+                                                  int64_t first, int64_t count) const;
   absl::Status ReadExactly(absl::string_view name, BundleDtype dtype, int64_t first, int64_t count,
                            void* out) const;
   absl::Status WrongType(const StoredTensor& tensor, absl::string_view expected) const;
@@ -100,6 +108,8 @@ class BundleReader {
                               uint64_t size, char* out) const;
   // Reads and verifies all bytes of a slice; into `out` unless that is null.
   absl::Status ReadWhole(const StoredTensor& tensor, const StoredSlice& slice, char* out) const;
+  // Reads all of a slice unless it was verified.
+  absl::Status EnsureVerified(const StoredTensor& tensor, const StoredSlice& slice) const;
   // Reads the bytes [begin, begin + size) of a slice, which it verifies first if that was not done.
   absl::Status ReadPart(const StoredTensor& tensor, const StoredSlice& slice, uint64_t begin,
                         uint64_t size, char* out) const;
