@@ -19,7 +19,7 @@ namespace keelson {
 namespace {
 
 // Of shard I of N, whose state's name is "_keelson/shard-I-of-N"; nothing: that is none.
-std::optional<RowPartitions> PartitionsOf(absl::string_view state_name) {
+std::optional<RowPartitionRun> PartitionsOf(absl::string_view state_name) {
   if (!absl::ConsumePrefix(&state_name, kShardStatePrefix)) return std::nullopt;
   const std::pair<absl::string_view, absl::string_view> numbers =
       absl::StrSplit(state_name, absl::MaxSplits("-of-", 1));
@@ -31,10 +31,10 @@ std::optional<RowPartitions> PartitionsOf(absl::string_view state_name) {
   const auto begin = [shards](uint64_t s) {
     return static_cast<uint32_t>(kRowPartitions * s / shards);
   };
-  return RowPartitions{begin(shard), begin(uint64_t{shard} + 1) - begin(shard)};
+  return RowPartitionRun{begin(shard), begin(uint64_t{shard} + 1) - begin(shard)};
 }
 
-bool Overlap(RowPartitions a, RowPartitions b) {
+bool Overlap(RowPartitionRun a, RowPartitionRun b) {
   return a.first < b.first + b.count && b.first < a.first + a.count;
 }
 
@@ -62,7 +62,8 @@ bool SameTable(const StoredTable& table, const v1::ShardState::Table& from) {
 
 }  // namespace
 
-absl::StatusOr<StoredTables> StoredTables::Open(const BundleReader* bundle, RowPartitions wanted) {
+absl::StatusOr<StoredTables> StoredTables::Open(const BundleReader* bundle,
+                                                RowPartitionRun wanted) {
   StoredTables stored(bundle);
   RETURN_IF_ERROR(stored.ReadStates(wanted));
   std::sort(stored.tables_.begin(), stored.tables_.end(),
@@ -71,9 +72,9 @@ absl::StatusOr<StoredTables> StoredTables::Open(const BundleReader* bundle, RowP
   return stored;
 }
 
-absl::Status StoredTables::ReadStates(RowPartitions wanted) {
+absl::Status StoredTables::ReadStates(RowPartitionRun wanted) {
   for (const auto& [name, tensor] : bundle_->contents().tensors) {
-    const std::optional<RowPartitions> of_shard = PartitionsOf(name);
+    const std::optional<RowPartitionRun> of_shard = PartitionsOf(name);
     if (!of_shard.has_value() || !Overlap(*of_shard, wanted)) continue;
     ASSIGN_OR_RETURN(const std::string bytes, bundle_->ReadString(name));
     ASSIGN_OR_RETURN(v1::ShardState state, ParseShardState(bytes, bundle_->prefix(), name));
@@ -82,7 +83,7 @@ absl::Status StoredTables::ReadStates(RowPartitions wanted) {
   return absl::OkStatus();
 }
 
-absl::Status StoredTables::AddState(const std::string& name, RowPartitions of_shard,
+absl::Status StoredTables::AddState(const std::string& name, RowPartitionRun of_shard,
                                     v1::ShardState state) {
   if (state.tables().empty()) return absl::OkStatus();
   if (state.first_row_partition() != of_shard.first ||
@@ -122,7 +123,7 @@ absl::Status StoredTables::AddTable(const std::string& name, const v1::ShardStat
   return absl::OkStatus();
 }
 
-absl::Status StoredTables::CheckPartitions(RowPartitions wanted) const {
+absl::Status StoredTables::CheckPartitions(RowPartitionRun wanted) const {
   for (const StoredTable& table : tables_) {
     int64_t end = wanted.first == 0 ? 0 : StoredTable::kUnknown;
     for (uint32_t p = wanted.first; p < wanted.first + wanted.count; ++p) {

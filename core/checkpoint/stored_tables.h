@@ -38,12 +38,6 @@ struct StoredTable {
   std::array<Partition, kRowPartitions> partitions = {};
 };
 
-// Partitions [first, first + count) of the rows of all tables.
-struct RowPartitions {
-  uint32_t first = 0;
-  uint32_t count = kRowPartitions;
-};
-
 // Immutable, and thread-safe.
 class StoredTables {
  public:
@@ -51,7 +45,7 @@ class StoredTables {
   // without tables has none. DATA_LOSS: the states make no sense together. Errors of BundleReader
   // and ParseShardState.
   static absl::StatusOr<StoredTables> Open(const BundleReader* bundle,
-                                           RowPartitions wanted = RowPartitions());
+                                           RowPartitionRun wanted = {0, kRowPartitions});
 
   // By name.
   const std::vector<StoredTable>& tables() const { return tables_; }
@@ -86,15 +80,17 @@ class StoredTables {
   absl::Status CheckIds(const StoredTable& table, uint32_t partition,
                         absl::Span<const uint64_t> ids) const;
 
+  const BundleReader& bundle() const { return *bundle_; }
+
  private:
   explicit StoredTables(const BundleReader* bundle) : bundle_(bundle) {}
 
-  absl::Status ReadStates(RowPartitions wanted);
-  absl::Status AddState(const std::string& name, RowPartitions of_shard, v1::ShardState state);
+  absl::Status ReadStates(RowPartitionRun wanted);
+  absl::Status AddState(const std::string& name, RowPartitionRun of_shard, v1::ShardState state);
   absl::Status AddTable(const std::string& name, const v1::ShardState& state,
                         const v1::ShardState::Table& from);
   // Whether the rows of each table's partitions are known, and follow each other.
-  absl::Status CheckPartitions(RowPartitions wanted) const;
+  absl::Status CheckPartitions(RowPartitionRun wanted) const;
   absl::Status CheckTensor(const std::string& tensor, BundleDtype dtype, const Shape& shape) const;
   absl::Status Damaged(absl::string_view tensor, absl::string_view what) const;
 

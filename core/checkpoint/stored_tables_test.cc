@@ -27,7 +27,7 @@ class StoredTablesTest : public testing::Test {
     ASSERT_TRUE(bundle.ok()) << bundle.status();
     bundle_ = *std::move(bundle);
   }
-  std::map<uint64_t, TestRow> ReadAll(RowPartitions partitions) {
+  std::map<uint64_t, TestRow> ReadAll(RowPartitionRun partitions) {
     std::map<uint64_t, TestRow> rows;
     const auto stored = StoredTables::Open(bundle_.get(), partitions);
     EXPECT_TRUE(stored.ok()) << stored.status();
@@ -63,7 +63,7 @@ TEST_F(StoredTablesTest, RowsComeBackWhateverTheNumberOfShards) {
   for (const size_t shards : {1, 2, 3, 7, 300}) {
     SCOPED_TRACE(shards);
     Write(shards);
-    EXPECT_EQ(ReadAll({}), table_.rows);
+    EXPECT_EQ(ReadAll({0, kRowPartitions}), table_.rows);
     EXPECT_THAT(missing_, IsEmpty());
     std::map<uint64_t, TestRow> parts = ReadAll({0, 85});
     parts.merge(ReadAll({85, 171}));
@@ -106,14 +106,14 @@ TEST_F(StoredTablesTest, AnEmptyTableHasEmptyTensors) {
   table_.rows.clear();
   Write(3);
   EXPECT_EQ(bundle_->Info("users/values")->shape, Shape({0, 3}));
-  EXPECT_THAT(ReadAll({}), IsEmpty());
+  EXPECT_THAT(ReadAll({0, kRowPartitions}), IsEmpty());
 }
 
 TEST_F(StoredTablesTest, AMissingSlotStartsWithItsInitialValue) {
   Write(2);
   table_.slots.push_back({"Adam_1", 1, 0.75f});
   for (auto& [id, row] : table_.rows) row.slots.push_back({0.75f});
-  EXPECT_EQ(ReadAll({}), table_.rows);
+  EXPECT_EQ(ReadAll({0, kRowPartitions}), table_.rows);
   EXPECT_THAT(missing_, ElementsAre("users/Adam_1"));
 }
 

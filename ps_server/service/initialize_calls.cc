@@ -20,8 +20,8 @@ absl::Status InitializeCalls::Initialize(const v1::InitializeShardRequest& reque
   RETURN_IF_ERROR(chiefs_->Admit(kCall, request.header()));
   MutexLock lock(&initialize_mu_);
   return InitializeFrom(kCall, request, [&](ShardStore::Options options, ServedShard::Making) {
-    return request.has_restore_step() ? files_->Restore(std::move(options), request.restore_step())
-                                      : InitializeShard(std::move(options), request.seed());
+    if (!request.has_restore_step()) return InitializeShard(std::move(options), request.seed());
+    return files_->Restore(std::move(options), request.restore_step(), options_.restore_threads);
   });
 }
 

@@ -31,6 +31,8 @@ class InitializeCalls {
     uint64_t config_hash = 0;
     // A shard that takes more (LeastBytesOf) is refused before anything is allocated.
     int64_t max_shard_bytes = std::numeric_limits<int64_t>::max();
+    // Threads that read the rows of a snapshot; at least 1.
+    int restore_threads = 1;
   };
 
   // All outlive this.

@@ -29,8 +29,8 @@ ParameterHandler::ParameterHandler(const Options& options, const Clock* clock, S
       shard_(&chiefs_, [this] { snapshots_.DropCut(); }),
       snapshots_(
           &files_, [this] { return shard_.CurrentStore(); }, &chiefs_, &figures_, clock),
-      initialize_({options.config_hash, options.max_shard_bytes}, &files_, &chiefs_, &shard_,
-                  clock) {}
+      initialize_({options.config_hash, options.max_shard_bytes, options.commit_threads}, &files_,
+                  &chiefs_, &shard_, clock) {}
 
 // ---- Calls of workers.
 

@@ -35,7 +35,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
     uint64_t incarnation = 0;
     uint64_t config_hash = 0;
     CreditLedger::Options credits = {};
-    // The number of threads that share the commit of a synchronous round; at least 1.
+    // The number of threads that share the commit of a synchronous round, and that read the rows of
+    // a snapshot; at least 1.
     int commit_threads = 1;
     // Where Initialize and WriteSnapshot find and put snapshots; empty: they are refused.
     std::string model_dir = {};

@@ -8,13 +8,17 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/checkpoint/bundle_writer.h"
+#include "core/checkpoint/table_columns.h"
 #include "core/client/services/parameter_control.h"
 #include "ps_server/service/chief_admission.h"
 #include "ps_server/service/server_figures.h"
@@ -73,11 +77,16 @@ class SnapshotCalls {
   // no longer this server's.
   template <typename Request>
   absl::StatusOr<StoreCut> CutOf(const Request& request);
+  // Where the request says that the rows of tables are. INVALID_ARGUMENT: the cut's are others.
+  template <typename Request>
+  static absl::StatusOr<std::vector<TableRowRange>> PlacesOf(absl::string_view call,
+                                                             const Request& request,
+                                                             const StoreCut& cut);
   // Ends with the error of `go_on` (WriteShard), and then leaves no file behind.
-  absl::Status Snapshot(const StoreCut& cut, OpenWriter open, GoOn go_on,
-                        v1::WriteSnapshotResponse* response);
-  absl::Status WriteCut(const StoreCut& cut, OpenWriter open, GoOn go_on,
-                        v1::WriteSnapshotResponse* response);
+  absl::Status Snapshot(const StoreCut& cut, absl::Span<const TableRowRange> tables,
+                        OpenWriter open, GoOn go_on, v1::WriteSnapshotResponse* response);
+  absl::Status WriteCut(const StoreCut& cut, absl::Span<const TableRowRange> tables,
+                        OpenWriter open, GoOn go_on, v1::WriteSnapshotResponse* response);
 
   SnapshotFiles* const files_;
   const FindStore store_;

@@ -6,6 +6,7 @@
 #include "core/checkpoint/shard_state.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "keelson/v1/checkpoint.pb.h"
+#include "ps_server/snapshots/table_files.h"
 
 namespace keelson {
 namespace {
@@ -57,10 +58,11 @@ void AddApplied(const SequenceTable& table, v1::ShardState* state) {
 }
 
 // Blocks are in the order in which the shard counts its units.
-v1::ShardState StateOf(const ShardStore& store, const ShardCut& cut) {
+v1::ShardState StateOf(const ShardStore& store, const ShardCut& cut,
+                       absl::Span<const TableRowRange> tables) {
   const Placement& placement = store.placement();
   v1::ShardState state;
-  state.set_format(kTablelessShardStateFormat);
+  state.set_format(cut.tables == nullptr ? kTablelessShardStateFormat : kShardStateFormat);
   state.set_shard_step(cut.shard_step);
   if (cut.committed.round >= 0) {
     state.set_committed_round(cut.committed.round);
@@ -80,6 +82,7 @@ v1::ShardState StateOf(const ShardStore& store, const ShardCut& cut) {
       block->set_updates(from.updates);
     }
   }
+  if (cut.tables != nullptr) AddTables(*store.tables(), *cut.tables, tables, &state);
   AddApplied(cut.applied, &state);
   return state;
 }
@@ -95,13 +98,17 @@ int64_t MaxUpdates(const ShardCut& cut) {
 }  // namespace
 
 absl::StatusOr<WrittenShard> WriteShard(const ShardStore& store, const ShardCut& cut,
+                                        absl::Span<const TableRowRange> tables,
                                         BundleDataWriter* writer,
                                         absl::FunctionRef<absl::Status()> go_on) {
   for (size_t i = 0; i < cut.partitions.size(); ++i) {
     RETURN_IF_ERROR(WritePartition(store, store.partitions()[i], cut.partitions[i], writer, go_on));
   }
+  if (cut.tables != nullptr) {
+    RETURN_IF_ERROR(WriteTables(*store.tables(), *cut.tables, tables, writer, go_on));
+  }
   const std::string name = ShardStateName(store.shard(), store.placement().num_shards());
-  ASSIGN_OR_RETURN(const std::string state, SerializeState(StateOf(store, cut), name));
+  ASSIGN_OR_RETURN(const std::string state, SerializeState(StateOf(store, cut, tables), name));
   RETURN_IF_ERROR(writer->AddString(name, state));
   if (store.shard() == 0) {
     for (const auto& [name, value] : store.optimizers().ScalarState(MaxUpdates(cut))) {
@@ -128,29 +135,35 @@ absl::StatusOr<std::unique_ptr<ShardStore>> InitializeShard(ShardStore::Options 
 
 absl::StatusOr<std::unique_ptr<ShardStore>> RestoreShard(ShardStore::Options options,
                                                          const std::string& prefix,
-                                                         FileSystem* file_system) {
+                                                         FileSystem* file_system, int threads) {
   const ShardPart part = {options.shard, options.placement.num_shards(),
                           options.placement.RangesOf(options.shard)};
   ASSIGN_OR_RETURN(const std::unique_ptr<StoredBlocks> stored,
                    StoredBlocks::Open(prefix, options.placement.variables(),
                                       options.optimizers.Slots(), file_system, &part));
-  return ShardStore::Create(
-      std::move(options),
-      {stored->shard_step(), {stored->committed_round(), stored->committed_contributions()}},
-      [&](const ShardStore::BlockPosition& position, BlockState* state) -> absl::Status {
-        BlockContent* content = state->content.Mutable();
-        std::vector<absl::Span<float>> slots;
-        for (AlignedBuffer& slot : content->slots) slots.push_back(slot.span());
-        StoredBlock block;
-        RETURN_IF_ERROR(stored->Read(position.variable, position.first_element,
-                                     content->values.span(), slots, &block));
-        content->version = block.version;
-        content->updates = block.updates;
-        for (const v1::ShardState::WorkerSequence& applied : block.applied) {
-          state->applied.push_back({applied.incarnation(), applied.sequence()});
-        }
-        return absl::OkStatus();
-      });
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<ShardStore> store,
+      ShardStore::Create(
+          std::move(options),
+          {stored->shard_step(), {stored->committed_round(), stored->committed_contributions()}},
+          [&](const ShardStore::BlockPosition& position, BlockState* state) -> absl::Status {
+            BlockContent* content = state->content.Mutable();
+            std::vector<absl::Span<float>> slots;
+            for (AlignedBuffer& slot : content->slots) slots.push_back(slot.span());
+            StoredBlock block;
+            RETURN_IF_ERROR(stored->Read(position.variable, position.first_element,
+                                         content->values.span(), slots, &block));
+            content->version = block.version;
+            content->updates = block.updates;
+            for (const v1::ShardState::WorkerSequence& applied : block.applied) {
+              state->applied.push_back({applied.incarnation(), applied.sequence()});
+            }
+            return absl::OkStatus();
+          }));
+  if (store->tables() != nullptr) {
+    RETURN_IF_ERROR(RestoreTables(stored->bundle(), threads, store->tables()));
+  }
+  return store;
 }
 
 }  // namespace keelson

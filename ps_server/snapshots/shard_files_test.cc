@@ -93,7 +93,7 @@ absl::StatusOr<std::string> WriteStores(const Stores& stores) {
     const ShardStore& store = *stores[s];
     auto writer = BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, s, files), s);
     if (!writer.ok()) return writer.status();
-    auto written = WriteShard(store, store.Cut(), writer->get());
+    auto written = WriteShard(store, store.Cut(), {}, writer->get());
     if (!written.ok()) return written.status();
     for (BundleIndexEntry& entry : written->entries) entries.push_back(std::move(entry));
   }

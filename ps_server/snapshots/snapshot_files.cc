@@ -44,9 +44,9 @@ absl::StatusOr<std::unique_ptr<BundleDataWriter>> SnapshotFiles::Create(
 }
 
 absl::StatusOr<std::unique_ptr<ShardStore>> SnapshotFiles::Restore(ShardStore::Options options,
-                                                                   int64_t step) {
+                                                                   int64_t step, int threads) {
   RETURN_IF_ERROR(Check("Initialize", step));
-  return RestoreShard(std::move(options), directory_.FindSnapshot(step), file_system_);
+  return RestoreShard(std::move(options), directory_.FindSnapshot(step), file_system_, threads);
 }
 
 }  // namespace keelson

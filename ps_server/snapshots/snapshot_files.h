@@ -35,8 +35,9 @@ class SnapshotFiles {
   // commit under the name PendingPath. INVALID_ARGUMENT: not one of its data files.
   absl::StatusOr<std::unique_ptr<BundleDataWriter>> Create(const v1::WriteSnapshotRequest& request);
 
-  // Makes a shard of the snapshot of a step. Errors of RestoreShard.
-  absl::StatusOr<std::unique_ptr<ShardStore>> Restore(ShardStore::Options options, int64_t step);
+  // Makes a shard of the snapshot of a step, on so many threads. Errors of RestoreShard.
+  absl::StatusOr<std::unique_ptr<ShardStore>> Restore(ShardStore::Options options, int64_t step,
+                                                      int threads = 1);
 
  private:
   absl::Status Check(absl::string_view call, int64_t step) const;

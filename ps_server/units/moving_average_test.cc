@@ -206,7 +206,7 @@ TEST(MovingAverageSnapshotTest, HasNoSlotsOfThemAndIsRestoredOnOtherShards) {
     PushTo(store.get(), 2);
     auto writer = BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, s, 2), s);
     ASSERT_TRUE(writer.ok()) << writer.status();
-    auto written = WriteShard(*store, store->Cut(), writer->get());
+    auto written = WriteShard(*store, store->Cut(), {}, writer->get());
     ASSERT_TRUE(written.ok()) << written.status();
     for (BundleIndexEntry& entry : written->entries) entries.push_back(std::move(entry));
     CollectValues(*store, &at_snapshot);

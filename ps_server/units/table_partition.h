@@ -126,6 +126,10 @@ class TablePartition {
   // not there yet. RESOURCE_EXHAUSTED: there is no memory.
   using RowFiller = absl::FunctionRef<void(size_t index, RowHeader* row)>;
   absl::Status AddRows(size_t table, absl::Span<const uint64_t> ids, RowFiller fill);
+  // Notes what the partition had applied when it was stored.
+  void RestoreApplied(uint64_t incarnation, uint64_t sequence) {
+    sequences_->Restore(unit_, incarnation, sequence);
+  }
 
  private:
   bool TakeSequence(const PushIdentity& push) {

@@ -28,6 +28,10 @@ absl::Status TableCut::Read(uint32_t partition, size_t table, TablePartition::Ro
   return store_->Partition(partition)->ReadCut(generation_, table, visit, go_on);
 }
 
+void TableCut::EndPartition(uint32_t partition) const {
+  store_->Partition(partition)->EndCut(generation_);
+}
+
 absl::StatusOr<std::unique_ptr<TableStore>> TableStore::Create(
     Options options, const TableOptimizers* optimizers, const LearningRateSchedule* learning_rate,
     AppliedSequences* sequences) {

@@ -42,6 +42,8 @@ class TableCut {
   // See TablePartition::ReadCut.
   absl::Status Read(uint32_t partition, size_t table, TablePartition::RowVisitor visit,
                     absl::FunctionRef<absl::Status()> go_on) const;
+  // Drops what is kept of a partition, which is not read any more.
+  void EndPartition(uint32_t partition) const;
 
  private:
   friend class TableStore;
@@ -73,6 +75,8 @@ class TableStore {
   const std::vector<ServedTable>& tables() const { return tables_; }
   const std::vector<WireTable>& wire_tables() const { return wire_tables_; }
   RowPartitionRun partitions() const { return options_.partitions; }
+  // Of initial values.
+  uint64_t seed() const { return options_.seed; }
   // One of the shard's; `partition` is its number among all.
   TablePartition* Partition(uint32_t partition) const {
     return partitions_[partition - options_.partitions.first].get();

@@ -1,0 +1,215 @@
+#include "ps_server/snapshots/table_files.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/base/thread_pool.h"
+#include "core/checkpoint/stored_tables.h"
+#include "core/tensor/initializer_proto.h"
+
+namespace keelson {
+namespace {
+
+void Reserve(const RowLayout& layout, size_t rows, absl::Span<const TableSlot> slots,
+             TableColumns* columns) {
+  columns->Clear(slots.size());
+  columns->ids.reserve(rows);
+  columns->values.reserve(rows * static_cast<size_t>(layout.dim()));
+  for (size_t i = 0; i < slots.size(); ++i) {
+    columns->slots[i].reserve(rows * static_cast<size_t>(slots[i].floats));
+  }
+  columns->last_steps.reserve(rows);
+  columns->updates.reserve(rows);
+}
+
+void Append(const RowLayout& layout, absl::Span<const TableSlot> slots,
+            absl::Span<const RowHeader* const> rows, TableColumns* columns) {
+  for (const RowHeader* row : rows) {
+    const float* const values = row->values();
+    columns->ids.push_back(row->id);
+    columns->values.insert(columns->values.end(), values, values + layout.dim());
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const float* const slot = values + layout.SlotOffset(i);
+      columns->slots[i].insert(columns->slots[i].end(), slot, slot + slots[i].floats);
+    }
+    columns->last_steps.push_back(row->last_step);
+    columns->updates.push_back(row->updates);
+  }
+}
+
+// The rows of a table in a partition, as they were at the cut.
+absl::Status ReadColumns(const TableStore& store, const TableCut& cut, uint32_t partition, size_t t,
+                         absl::Span<const TableSlot> slots, absl::FunctionRef<absl::Status()> go_on,
+                         TableColumns* columns) {
+  const RowLayout& layout = store.tables()[t].layout;
+  const int64_t expected = cut.Rows(partition, t);
+  Reserve(layout, static_cast<size_t>(expected), slots, columns);
+  RETURN_IF_ERROR(cut.Read(
+      partition, t,
+      [&](const RowTable&, absl::Span<const RowHeader* const> rows) {
+        Append(layout, slots, rows, columns);
+      },
+      go_on));
+  if (columns->rows() == expected) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("table ", store.tables()[t].spec.name, ", partition ",
+                                          partition, ": expected ", expected,
+                                          " rows in the cut, found ", columns->rows()));
+}
+
+// A table to restore.
+struct Source {
+  const StoredTable* table = nullptr;  // null: the bundle has none
+  std::vector<TableSlot> slots;
+};
+
+absl::StatusOr<std::vector<Source>> FindSources(const StoredTables& stored,
+                                                const TableStore& store) {
+  std::vector<Source> sources;
+  std::vector<std::string> missing;
+  for (const ServedTable& table : store.tables()) {
+    Source& source = sources.emplace_back();
+    source.slots = SlotsOf(table);
+    source.table = stored.Find(table.spec.name);
+    if (source.table == nullptr) {
+      LogWarning(stored.bundle().prefix(), ": has no table ", table.spec.name,
+                 "; it starts without rows");
+      continue;
+    }
+    RETURN_IF_ERROR(stored.CheckSame(*source.table, table.spec, store.seed()));
+    RETURN_IF_ERROR(stored.CheckColumns(*source.table, source.slots, &missing));
+  }
+  if (!missing.empty()) {
+    LogWarning(stored.bundle().prefix(), ": lacks ", missing.size(),
+               " of the slots of tables' rows (first: ", missing.front(),
+               "); they start with their initial values");
+  }
+  return sources;
+}
+
+absl::Status RestorePartition(const StoredTables& stored, const std::vector<Source>& sources,
+                              uint32_t partition, TableStore* store) {
+  TableColumns columns;
+  for (size_t t = 0; t < sources.size(); ++t) {
+    if (sources[t].table == nullptr) continue;
+    RETURN_IF_ERROR(stored.Read(*sources[t].table, sources[t].slots, partition, &columns));
+    RETURN_IF_ERROR(AddRows(t, partition, columns, store));
+  }
+  for (const v1::ShardState::WorkerSequence& applied : stored.AppliedBy(partition)) {
+    store->Partition(partition)->RestoreApplied(applied.incarnation(), applied.sequence());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<TableSlot> SlotsOf(const ServedTable& table) {
+  std::vector<TableSlot> slots;
+  for (const RowSlotSpec& slot : table.optimizer->slots()) {
+    slots.push_back({slot.name, static_cast<int64_t>(slot.floats), slot.initial_value});
+  }
+  return slots;
+}
+
+absl::Status CheckTableRanges(const TableStore& store, const TableCut& cut,
+                              absl::Span<const TableRowRange> ranges) {
+  const std::vector<ServedTable>& tables = store.tables();
+  if (ranges.size() != tables.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tables: expected one for each of the ", tables.size(), " tables, found ", ranges.size()));
+  }
+  for (size_t t = 0; t < tables.size(); ++t) {
+    const auto [first, total] = ranges[t];
+    const int64_t rows = cut.Rows(t);
+    const bool fits = first >= 0 && first <= total && rows <= total - first;
+    if (fits) continue;
+    return absl::InvalidArgumentError(absl::StrCat("table ", tables[t].spec.name,
+                                                   ": expected place for ", rows,
+                                                   " rows, found row ", first, " of ", total));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteTables(const TableStore& store, const TableCut& cut,
+                         absl::Span<const TableRowRange> ranges, BundleDataWriter* writer,
+                         absl::FunctionRef<absl::Status()> go_on) {
+  RETURN_IF_ERROR(CheckTableRanges(store, cut, ranges));
+  const std::vector<ServedTable>& tables = store.tables();
+  std::vector<TableRowRange> next(ranges.begin(), ranges.end());
+  const RowPartitionRun run = store.partitions();
+  TableColumns columns;
+  for (uint32_t p = run.first; p < run.first + run.count; ++p) {
+    for (size_t t = 0; t < tables.size(); ++t) {
+      // The first partition says that a table has no rows at all.
+      if (cut.Rows(p, t) == 0 && (next[t].total > 0 || p > 0)) continue;
+      const std::vector<TableSlot> slots = SlotsOf(tables[t]);
+      RETURN_IF_ERROR(ReadColumns(store, cut, p, t, slots, go_on, &columns));
+      const TableSpec& spec = tables[t].spec;
+      RETURN_IF_ERROR(
+          WriteTableColumns(spec.name, spec.dim, slots, columns, next[t], writer, go_on));
+      next[t].first += columns.rows();
+    }
+    cut.EndPartition(p);
+  }
+  return absl::OkStatus();
+}
+
+void AddTables(const TableStore& store, const TableCut& cut, absl::Span<const TableRowRange> ranges,
+               v1::ShardState* state) {
+  const RowPartitionRun run = store.partitions();
+  state->set_first_row_partition(run.first);
+  state->set_num_row_partitions(run.count);
+  state->set_steps_done(cut.steps_done());
+  for (size_t t = 0; t < ranges.size(); ++t) {
+    const TableSpec& spec = store.tables()[t].spec;
+    v1::ShardState::Table* const table = state->add_tables();
+    table->set_name(spec.name);
+    table->set_dim(spec.dim);
+    *table->mutable_initializer() = InitializerToProto(spec.initializer);
+    table->set_seed(store.seed());
+    table->set_first_row(ranges[t].first);
+    table->set_total_rows(ranges[t].total);
+    for (uint32_t p = run.first; p < run.first + run.count; ++p) {
+      table->add_rows(cut.Rows(p, t));
+    }
+  }
+}
+
+absl::Status RestoreTables(const BundleReader& bundle, int threads, TableStore* store) {
+  const RowPartitionRun run = store->partitions();
+  ASSIGN_OR_RETURN(const StoredTables stored, StoredTables::Open(&bundle, run));
+  ASSIGN_OR_RETURN(const std::vector<Source> sources, FindSources(stored, *store));
+  store->RestoreStepsDone(stored.steps_done());
+  std::vector<absl::Status> statuses(run.count);
+  ThreadPool pool(threads - 1);
+  pool.RunAll(run.count, [&](size_t i) {
+    statuses[i] = RestorePartition(stored, sources, run.first + static_cast<uint32_t>(i), store);
+  });
+  for (const absl::Status& status : statuses) RETURN_IF_ERROR(status);
+  return absl::OkStatus();
+}
+
+absl::Status AddRows(size_t table, uint32_t partition, const TableColumns& columns,
+                     TableStore* store) {
+  const ServedTable& served = store->tables()[table];
+  const RowLayout& layout = served.layout;
+  return store->Partition(partition)->AddRows(table, columns.ids, [&](size_t i, RowHeader* row) {
+    constexpr uint32_t kMost = std::numeric_limits<uint16_t>::max();
+    row->last_step = columns.last_steps[i];
+    row->updates = static_cast<uint16_t>(std::min(columns.updates[i], kMost));
+    float* const values = row->values();
+    const auto dim = static_cast<size_t>(layout.dim());
+    std::copy_n(columns.values.data() + i * dim, dim, values);
+    for (size_t s = 0; s < columns.slots.size(); ++s) {
+      const auto floats = static_cast<size_t>(layout.slots()[s].floats);
+      std::copy_n(columns.slots[s].data() + i * floats, floats, values + layout.SlotOffset(s));
+    }
+  });
+}
+
+}  // namespace keelson

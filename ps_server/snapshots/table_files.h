@@ -1,0 +1,48 @@
+// Writes the rows of a shard's tables to a bundle and restores them from one.
+#ifndef KEELSON_PS_SERVER_SNAPSHOTS_TABLE_FILES_H_
+#define KEELSON_PS_SERVER_SNAPSHOTS_TABLE_FILES_H_
+
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/bundle_writer.h"
+#include "core/checkpoint/table_columns.h"
+#include "keelson/v1/checkpoint.pb.h"
+#include "ps_server/units/table_store.h"
+
+namespace keelson {
+
+// The slots of a table's rows.
+std::vector<TableSlot> SlotsOf(const ServedTable& table);
+
+// INVALID_ARGUMENT: `ranges` are not for each of the cut's tables a place where its rows fit.
+absl::Status CheckTableRanges(const TableStore& store, const TableCut& cut,
+                              absl::Span<const TableRowRange> ranges);
+
+// Writes the rows of a cut, by partition, then table, as the rows of the tables' tensors from
+// ranges[table].first on; a partition that is written ends its part of the cut. Takes the memory of
+// one partition's rows of one table. Errors of TablePartition::ReadCut, the writer and `go_on`.
+absl::Status WriteTables(const TableStore& store, const TableCut& cut,
+                         absl::Span<const TableRowRange> ranges, BundleDataWriter* writer,
+                         absl::FunctionRef<absl::Status()> go_on);
+
+// Adds what the state of a shard says of them.
+void AddTables(const TableStore& store, const TableCut& cut, absl::Span<const TableRowRange> ranges,
+               v1::ShardState* state);
+
+// Gives a store without rows those of the bundle, on so many threads, whatever the number of shards
+// that wrote it; reads the slices of the store's own partitions alone. A table that the bundle does
+// not have stays empty, and a slot that it lacks gets its initial value; both are logged. Errors of
+// StoredTables; INVALID_ARGUMENT also: the table is another one (StoredTables::CheckSame).
+absl::Status RestoreTables(const BundleReader& bundle, int threads, TableStore* store);
+
+// Adds rows, of a partition of the store, that are not there yet.
+absl::Status AddRows(size_t table, uint32_t partition, const TableColumns& columns,
+                     TableStore* store);
+
+}  // namespace keelson
+
+#endif  // KEELSON_PS_SERVER_SNAPSHOTS_TABLE_FILES_H_

@@ -1,0 +1,469 @@
+#include "ps_server/snapshots/table_files.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/file_system_testing.h"
+#include "core/checkpoint/bundle_index.h"
+#include "core/checkpoint/table_testing.h"
+#include "core/table/row_testing.h"
+#include "gmock/gmock.h"
+#include "ps_server/service/row_messages_testing.h"
+#include "ps_server/snapshots/shard_files.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using TableShards = std::vector<std::unique_ptr<ShardStore>>;
+// By table, then id.
+using TableContents = std::vector<std::map<uint64_t, TestRow>>;
+
+constexpr char kTablePrefix[] = "/job/model.ckpt-1";
+constexpr float kTablesRate = 1;
+
+// Counts the bytes that are read.
+class CountingFileSystem : public MemoryFileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(const std::string& path) override {
+    auto file = MemoryFileSystem::OpenForRead(path);
+    if (!file.ok()) return file.status();
+    return std::make_unique<CountingFile>(*std::move(file), &bytes_);
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  class CountingFile : public RandomAccessFile {
+   public:
+    CountingFile(std::unique_ptr<RandomAccessFile> file, std::atomic<int64_t>* bytes)
+        : RandomAccessFile(file->path(), file->size()), file_(std::move(file)), bytes_(bytes) {}
+    absl::Status Read(uint64_t offset, size_t size, char* buffer) const override {
+      *bytes_ += static_cast<int64_t>(size);
+      return file_->Read(offset, size, buffer);
+    }
+
+   private:
+    const std::unique_ptr<RandomAccessFile> file_;
+    std::atomic<int64_t>* const bytes_;
+  };
+
+  std::atomic<int64_t> bytes_{0};
+};
+
+// The optimizer of both tables.
+std::string ForTables(const std::string& optimizer) {
+  return absl::StrCat("sgd {} groups { variables: 'items' ", optimizer,
+                      " } groups { variables: 'users' ", optimizer, " }");
+}
+
+std::vector<uint64_t> SpreadIds(uint64_t first, uint64_t count) {
+  std::vector<uint64_t> ids;
+  for (uint64_t i = first; i < first + count; ++i) ids.push_back(i % 2 == 0 ? i : ~i);
+  return ids;
+}
+
+class TableFilesTest : public testing::Test {
+ protected:
+  using GradientOf = std::function<float(uint64_t id)>;
+
+  TableFilesTest() { EXPECT_TRUE(files_.CreateDirectories("/job").ok()); }
+
+  static TableShards NewShards(const Placement& placement, const std::string& optimizer) {
+    TableShards stores;
+    for (size_t s = 0; s < placement.num_shards(); ++s) {
+      auto store = InitializeShard(StoreOptions(placement, s, optimizer), kTestSeed);
+      EXPECT_TRUE(store.ok()) << store.status();
+      stores.push_back(*std::move(store));
+    }
+    return stores;
+  }
+
+  // One push of all of these rows of both tables.
+  static void PushRows(ShardStore* store, uint64_t sequence, int64_t step,
+                       const std::vector<uint64_t>& ids, const GradientOf& gradient_of) {
+    TableStore* const tables = store->tables();
+    const RowPartitionRun run = tables->partitions();
+    std::vector<IdList> lists;
+    std::vector<size_t> begins;
+    for (const ServedTable& table : tables->tables()) {
+      lists.push_back(ListOf(ids, TableSalt(table.spec.name), run));
+      begins.push_back(0);
+    }
+    const ShardStore::PushScope scope(store);
+    for (uint32_t p = 0; p < run.count; ++p) {
+      std::vector<std::vector<float>> gradients(lists.size());
+      std::vector<ByteRope> ropes(lists.size());
+      std::vector<ByteCursor> cursors;
+      std::vector<RowUpdate> updates;
+      cursors.reserve(lists.size());
+      for (size_t t = 0; t < lists.size(); ++t) {
+        const auto part = absl::MakeConstSpan(lists[t].ids).subspan(begins[t], lists[t].counts[p]);
+        begins[t] += part.size();
+        for (const uint64_t id : part) {
+          gradients[t].insert(gradients[t].end(), static_cast<size_t>(tables->tables()[t].spec.dim),
+                              gradient_of(id));
+        }
+        ropes[t].AppendBorrowed(gradients[t].data(), gradients[t].size() * sizeof(float));
+        cursors.emplace_back(ropes[t]);
+        updates.push_back({t, part, WireFormat::kFloat32, &cursors[t]});
+      }
+      tables->Partition(run.first + p)
+          ->Apply({1, sequence}, tables->UpdateAt(step, kTablesRate), updates);
+    }
+    store->CountPush();
+  }
+  static void PushToAll(const TableShards& stores, uint64_t sequence,
+                        const std::vector<uint64_t>& ids) {
+    for (const auto& store : stores) {
+      PushRows(store.get(), sequence, static_cast<int64_t>(sequence), ids,
+               [&](uint64_t id) { return 0.25f * static_cast<float>((id + sequence) % 7) - 0.5f; });
+    }
+  }
+
+  static std::vector<std::vector<TableRowRange>> PlacesOf(const std::vector<ShardCut>& cuts,
+                                                          size_t num_tables) {
+    std::vector<std::vector<TableRowRange>> places(cuts.size());
+    for (size_t t = 0; t < num_tables; ++t) {
+      int64_t total = 0;
+      for (size_t s = 0; s < cuts.size(); ++s) {
+        places[s].push_back({total, 0});
+        total += cuts[s].tables->Rows(t);
+      }
+      for (std::vector<TableRowRange>& place : places) place[t].total = total;
+    }
+    return places;
+  }
+  void WriteCuts(const TableShards& stores, const std::vector<ShardCut>& cuts) {
+    const bool tables = stores[0]->tables() != nullptr;
+    const auto places = PlacesOf(cuts, tables ? stores[0]->tables()->tables().size() : 0);
+    std::vector<BundleIndexEntry> entries;
+    for (size_t s = 0; s < stores.size(); ++s) {
+      auto writer = BundleDataWriter::Create(&files_, DataPath(kTablePrefix, s, stores.size()), s);
+      ASSERT_TRUE(writer.ok()) << writer.status();
+      auto written = WriteShard(*stores[s], cuts[s], places[s], writer->get());
+      ASSERT_TRUE(written.ok()) << written.status();
+      std::move(written->entries.begin(), written->entries.end(), std::back_inserter(entries));
+    }
+    ASSERT_EQ(WriteBundleIndex(&files_, kTablePrefix, stores.size(), std::move(entries)),
+              absl::OkStatus());
+  }
+  void Write(const TableShards& stores) {
+    std::vector<ShardCut> cuts;
+    for (const auto& store : stores) cuts.push_back(store->Cut());
+    WriteCuts(stores, cuts);
+  }
+
+  absl::StatusOr<std::unique_ptr<ShardStore>> Restore(const Placement& placement, size_t shard,
+                                                      const std::string& optimizer) {
+    return RestoreShard(StoreOptions(placement, shard, optimizer), kTablePrefix, &files_,
+                        /*threads=*/3);
+  }
+  TableShards RestoreAll(size_t shards, const std::string& optimizer) {
+    TableShards stores;
+    const Placement placement = TestTablePlacement(shards);
+    for (size_t s = 0; s < shards; ++s) {
+      auto store = Restore(placement, s, optimizer);
+      EXPECT_TRUE(store.ok()) << store.status();
+      stores.push_back(*std::move(store));
+    }
+    return stores;
+  }
+
+  static TestRow RowOf(const RowLayout& layout, const RowHeader& row) {
+    const float* const values = row.values();
+    TestRow copy;
+    copy.values.assign(values, values + layout.dim());
+    for (size_t s = 0; s < layout.slots().size(); ++s) {
+      const float* const slot = values + layout.SlotOffset(s);
+      copy.slots.emplace_back(slot, slot + layout.slots()[s].floats);
+    }
+    copy.last_step = row.last_step;
+    copy.updates = row.updates;
+    return copy;
+  }
+  static TableContents ContentsOf(const TableShards& stores) {
+    TableContents contents(stores[0]->tables()->tables().size());
+    for (const auto& store : stores) {
+      const ShardCut cut = store->Cut();
+      const TableStore& tables = *store->tables();
+      const RowPartitionRun run = tables.partitions();
+      for (uint32_t p = run.first; p < run.first + run.count; ++p) {
+        for (size_t t = 0; t < contents.size(); ++t) {
+          const auto add = [&](const RowTable&, absl::Span<const RowHeader* const> rows) {
+            for (const RowHeader* row : rows) {
+              contents[t][row->id] = RowOf(tables.tables()[t].layout, *row);
+            }
+          };
+          EXPECT_EQ(cut.tables->Read(p, t, add, [] { return absl::OkStatus(); }), absl::OkStatus());
+        }
+      }
+    }
+    return contents;
+  }
+  std::string DataFile(size_t shard, size_t shards) {
+    const auto file = files_.OpenForRead(DataPath(kTablePrefix, shard, shards));
+    EXPECT_TRUE(file.ok()) << file.status();
+    std::string content((*file)->size(), '\0');
+    EXPECT_TRUE((*file)->Read(0, content.size(), content.data()).ok());
+    return content;
+  }
+
+  CountingFileSystem files_;
+};
+
+class TableOptimizerFilesTest : public TableFilesTest,
+                                public testing::WithParamInterface<const char*> {};
+
+TEST_P(TableOptimizerFilesTest, RowsAndSlotsComeBackOnAnyNumberOfServers) {
+  const std::string optimizer = ForTables(GetParam());
+  for (const size_t shards : {2, 3}) {
+    const TableShards stores = NewShards(TestTablePlacement(shards), optimizer);
+    PushToAll(stores, 1, SpreadIds(0, 700));
+    PushToAll(stores, 4, SpreadIds(300, 700));
+    Write(stores);
+    const TableContents at_snapshot = ContentsOf(stores);
+    ASSERT_EQ(at_snapshot[0].size(), 1000u);
+    PushToAll(stores, 9, SpreadIds(600, 700));
+    const TableContents one_step_on = ContentsOf(stores);
+    for (const size_t others : {1, 2, 3}) {
+      SCOPED_TRACE(absl::StrCat(shards, " shards restored on ", others));
+      const TableShards restored = RestoreAll(others, optimizer);
+      EXPECT_EQ(ContentsOf(restored), at_snapshot);
+      for (const auto& store : restored) EXPECT_EQ(store->tables()->steps_done(), 5);
+      PushToAll(restored, 9, SpreadIds(600, 700));
+      EXPECT_EQ(ContentsOf(restored), one_step_on);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, TableOptimizerFilesTest,
+                         testing::Values("sgd {}", "momentum {}", "adagrad {}",
+                                         "row_wise_adagrad {}", "adam {}", "adam { exact: true }",
+                                         "adamw {}", "ftrl { l1: 0.1 }"));
+
+TEST_F(TableFilesTest, FilesDoNotDependOnTheOrderInWhichRowsWereMade) {
+  std::vector<uint64_t> ids = SpreadIds(0, 3000);
+  std::string files[2];
+  for (std::string& file : files) {
+    const TableShards stores = NewShards(TestTablePlacement(1), ForTables("adagrad {}"));
+    const size_t half = ids.size() / 2;
+    const auto gradient = [](uint64_t id) { return static_cast<float>(id % 5); };
+    // In two pushes of one step, for a message brings ids in order.
+    PushRows(stores[0].get(), 1, 3, {ids.begin(), ids.begin() + half}, gradient);
+    PushRows(stores[0].get(), 2, 3, {ids.begin() + half, ids.end()}, gradient);
+    Write(stores);
+    file = DataFile(0, 1);
+    std::reverse(ids.begin(), ids.end());
+  }
+  EXPECT_EQ(files[0].size(), files[1].size());
+  EXPECT_TRUE(files[0] == files[1]);
+}
+
+// Each push takes 1 off every row, so rows of one instant have equal values and equally many
+// updates, and no push is in a part of them only.
+TEST_F(TableFilesTest, ACutUnderConcurrentPushesIsOneInstant) {
+  const std::string optimizer = ForTables("sgd {}");
+  const TableShards stores = NewShards(TestTablePlacement(2), optimizer);
+  const std::vector<uint64_t> ids = SpreadIds(0, 500);
+  constexpr uint64_t kNewRows = 1'000'000;
+  const auto one = [](uint64_t) { return 1.0f; };
+  for (const auto& store : stores) PushRows(store.get(), 1, 1, ids, one);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> workers;
+  for (const auto& store : stores) {
+    workers.emplace_back([&, store = store.get()] {
+      for (uint64_t sequence = 2; !stop; ++sequence) {
+        // New rows come meanwhile.
+        std::vector<uint64_t> all = ids;
+        all.push_back(kNewRows + sequence);
+        PushRows(store, sequence, static_cast<int64_t>(sequence), all, one);
+      }
+    });
+  }
+  for (int snapshot = 0; snapshot < 5; ++snapshot) {
+    std::vector<ShardCut> cuts;
+    for (const auto& store : stores) cuts.push_back(store->Cut());
+    WriteCuts(stores, cuts);
+    TableShards restored = RestoreAll(2, optimizer);
+    for (size_t s = 0; s < restored.size(); ++s) {
+      const int64_t pushes = cuts[s].shard_step;
+      EXPECT_EQ(restored[s]->shard_step(), pushes);
+      TableShards one_shard;
+      one_shard.push_back(std::move(restored[s]));
+      const TableContents contents = ContentsOf(one_shard);
+      const auto updates_of = [&](uint64_t id) {
+        return id >= kNewRows && id <= kNewRows + static_cast<uint64_t>(pushes) ? 1 : pushes;
+      };
+      for (const auto& [id, row] : contents[0]) EXPECT_EQ(row.updates, updates_of(id)) << id;
+      for (const auto& [id, row] : contents[1]) {
+        EXPECT_EQ(row.updates, updates_of(id)) << id;
+        EXPECT_EQ(row.values[0], static_cast<float>(-updates_of(id))) << id;
+      }
+      EXPECT_GE(contents[1].size(), 200u);
+    }
+  }
+  stop = true;
+  for (std::thread& worker : workers) worker.join();
+}
+
+TEST_F(TableFilesTest, WhatIsWrittenIsNotKeptAnyMore) {
+  const TableShards stores = NewShards(TestTablePlacement(1), ForTables("sgd {}"));
+  PushToAll(stores, 1, SpreadIds(0, 2000));
+  const auto bytes = [&] {
+    int64_t sum = 0;
+    for (const TableSize& size : stores[0]->tables()->Sizes()) sum += size.bytes;
+    return sum;
+  };
+  const int64_t before = bytes();
+  std::vector<ShardCut> cuts;
+  cuts.push_back(stores[0]->Cut());
+  PushToAll(stores, 2, SpreadIds(0, 2000));
+  EXPECT_GT(bytes(), before);
+  WriteCuts(stores, cuts);
+  EXPECT_EQ(bytes(), before);
+}
+
+TEST_F(TableFilesTest, ACutThatAnotherOneHasReplacedIsNotWritten) {
+  const TableShards stores = NewShards(TestTablePlacement(1), ForTables("sgd {}"));
+  PushToAll(stores, 1, SpreadIds(0, 10));
+  const ShardCut first = stores[0]->Cut();
+  const ShardCut second = stores[0]->Cut();
+  auto writer = BundleDataWriter::Create(&files_, DataPath(kTablePrefix, 0, 1), 0);
+  ASSERT_TRUE(writer.ok());
+  EXPECT_EQ(WriteShard(*stores[0], first, PlacesOf({first}, 2)[0], writer->get()).status().code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST_F(TableFilesTest, EachServerReadsItsShare) {
+  const std::string optimizer = ForTables("adagrad {}");
+  const TableShards stores = NewShards(TestTablePlacement(2), optimizer);
+  PushToAll(stores, 1, SpreadIds(0, 30'000));
+  Write(stores);
+  const int64_t all = static_cast<int64_t>(DataFile(0, 2).size() + DataFile(1, 2).size());
+  const Placement placement = TestTablePlacement(3);
+  // Of the variables, a server may have to verify slices of which it takes a part.
+  const int64_t dense = 2 * 4 * 16'000;
+  for (size_t s = 0; s < 3; ++s) {
+    const int64_t before = files_.bytes();
+    ASSERT_TRUE(Restore(placement, s, optimizer).ok());
+    const int64_t index =
+        static_cast<int64_t>((*files_.OpenForRead(IndexPath(kTablePrefix)))->size());
+    EXPECT_LT(files_.bytes() - before - index, all / 3 * 105 / 100 + dense);
+  }
+}
+
+TEST_F(TableFilesTest, ATableThatIsNewToASnapshotStartsWithoutRows) {
+  TableShards stores;
+  const Placement dense = TestPlacement(2);
+  for (size_t s = 0; s < 2; ++s) {
+    stores.push_back(*InitializeShard(StoreOptions(dense, s, "adam {}"), kTestSeed));
+  }
+  std::vector<BundleIndexEntry> entries;
+  for (size_t s = 0; s < 2; ++s) {
+    auto writer = BundleDataWriter::Create(&files_, DataPath(kTablePrefix, s, 2), s);
+    auto written = WriteShard(*stores[s], stores[s]->Cut(), {}, writer->get());
+    ASSERT_TRUE(written.ok()) << written.status();
+    std::move(written->entries.begin(), written->entries.end(), std::back_inserter(entries));
+  }
+  ASSERT_EQ(WriteBundleIndex(&files_, kTablePrefix, 2, std::move(entries)), absl::OkStatus());
+  const TableShards restored = RestoreAll(3, "adam {}");
+  EXPECT_THAT(ContentsOf(restored)[0], IsEmpty());
+  PushToAll(restored, 1, SpreadIds(0, 10));
+  EXPECT_EQ(ContentsOf(restored)[0].size(), 10u);
+}
+
+TEST_F(TableFilesTest, TablesWithoutRowsAreThereAgain) {
+  Write(NewShards(TestTablePlacement(2), "sgd {}"));
+  EXPECT_THAT(ContentsOf(RestoreAll(1, "sgd {}")), testing::ElementsAre(IsEmpty(), IsEmpty()));
+}
+
+TEST_F(TableFilesTest, ATableThatHasBecomeAnotherIsRefused) {
+  const TableShards stores = NewShards(TestTablePlacement(1), "sgd {}");
+  PushToAll(stores, 1, SpreadIds(0, 10));
+  Write(stores);
+  std::vector<TableSpec> tables = TestTables();
+  tables[1].dim = 2;
+  const Placement other = Placement::Compute(TestVariables(), 1, 1000, tables);
+  const absl::Status status = Restore(other, 0, "sgd {}").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(": table users: dim: expected 2, found 1"));
+}
+
+TEST_F(TableFilesTest, SlotsOfAnotherOptimizerStartAfresh) {
+  const TableShards stores = NewShards(TestTablePlacement(1), ForTables("sgd {}"));
+  PushToAll(stores, 1, SpreadIds(0, 10));
+  Write(stores);
+  const TableShards restored = RestoreAll(1, ForTables("adagrad { initial_accumulator: 0.25 }"));
+  const TableContents contents = ContentsOf(restored);
+  EXPECT_EQ(contents[0].size(), 10u);
+  for (const auto& [id, row] : contents[0]) {
+    EXPECT_EQ(row.slots[0], std::vector<float>(3, 0.25f));
+  }
+}
+
+TEST_F(TableFilesTest, WhatPartitionsHaveAppliedIsKept) {
+  const TableShards stores = NewShards(TestTablePlacement(2), ForTables("sgd {}"));
+  PushToAll(stores, 7, SpreadIds(0, 100));
+  Write(stores);
+  const TableShards restored = RestoreAll(2, ForTables("sgd {}"));
+  const TableContents before = ContentsOf(restored);
+  PushToAll(restored, 7, SpreadIds(0, 100));
+  EXPECT_EQ(ContentsOf(restored), before);
+  PushToAll(restored, 8, SpreadIds(0, 100));
+  EXPECT_NE(ContentsOf(restored), before);
+}
+
+TEST_F(TableFilesTest, EveryBitIsKept) {
+  const TableShards stores = NewShards(TestTablePlacement(1), ForTables("sgd {}"));
+  const float odd[] = {std::numeric_limits<float>::denorm_min(), -0.0f, 1e-38f,
+                       std::numeric_limits<float>::quiet_NaN(),
+                       std::numeric_limits<float>::infinity()};
+  const uint64_t ids[] = {0, 1, uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{1}};
+  for (size_t i = 0; i < 5; ++i) {
+    TableColumns columns;
+    columns.ids = {ids[i]};
+    columns.values = {odd[i]};
+    columns.last_steps = {std::numeric_limits<uint32_t>::max()};
+    columns.updates = {65535};
+    const uint32_t p = RowPartitionOf(MixId(ids[i], TableSalt("users")));
+    ASSERT_EQ(AddRows(1, p, columns, stores[0]->tables()), absl::OkStatus());
+  }
+  Write(stores);
+  const TableContents contents = ContentsOf(RestoreAll(3, ForTables("sgd {}")));
+  for (size_t i = 0; i < 5; ++i) {
+    const TestRow& row = contents[1].at(ids[i]);
+    EXPECT_EQ(std::memcmp(row.values.data(), &odd[i], sizeof(float)), 0) << odd[i];
+    EXPECT_EQ(row.last_step, std::numeric_limits<uint32_t>::max());
+    EXPECT_EQ(row.updates, 65535u);
+  }
+}
+
+TEST_F(TableFilesTest, PlacesThatDoNotFitAreRefused) {
+  const TableShards stores = NewShards(TestTablePlacement(1), ForTables("sgd {}"));
+  PushToAll(stores, 1, SpreadIds(0, 10));
+  const ShardCut cut = stores[0]->Cut();
+  const TableStore& tables = *stores[0]->tables();
+  EXPECT_EQ(CheckTableRanges(tables, *cut.tables, {{5, 15}, {0, 10}}), absl::OkStatus());
+  EXPECT_EQ(CheckTableRanges(tables, *cut.tables, {{0, 10}}),
+            absl::InvalidArgumentError("tables: expected one for each of the 2 tables, found 1"));
+  EXPECT_EQ(
+      CheckTableRanges(tables, *cut.tables, {{0, 10}, {1, 10}}),
+      absl::InvalidArgumentError("table users: expected place for 10 rows, found row 1 of 10"));
+}
+
+}  // namespace
+}  // namespace keelson
