@@ -15,8 +15,8 @@ namespace keelson::bench {
 // Ids in a batch.
 inline constexpr size_t kBatchIds = 4096;
 
-// All rates are 10^6 rows in a second, in lists with a number for each repetition; bytes are per
-// row and beside the values.
+// All rates are 10^6 rows in a second of the thread's processor time, in lists with a number for
+// each repetition; bytes are per row and beside the values.
 
 // {"insert", "over_rss", "over_mean", "over_worst", "over_end", and by the table's own count, if
 // it has one, "own_mean", "own_worst"}: while the table grows to all rows, from a tenth of them on.
@@ -36,8 +36,8 @@ nlohmann::json MeasureThreads(size_t dim, const TableBenchOptions& options);
 // as MeasureThreads}.
 nlohmann::json MeasureUpdates(const TableBenchOptions& options);
 
-// {"find": Keelson's table, all hits, "array": random reads of an array of as many rows of values,
-// "ratio"}, in turns.
+// {"find": Keelson's table, all hits, "array": random reads of an array of as many rows of the same
+// size, "ratio"}, in turns.
 nlohmann::json MeasureBesideArray(size_t dim, const TableBenchOptions& options);
 
 }  // namespace keelson::bench
