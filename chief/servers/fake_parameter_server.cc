@@ -124,6 +124,7 @@ absl::Status FakeParameterServer::DoPrepareCut(const v1::PrepareCutRequest&,
   MutexLock lock(&mu_);
   if (lost_shard_) return absl::UnavailableError("not initialised");
   response->set_committed_round(shard_.committed_round());
+  response->mutable_table_rows()->Add(table_rows_.begin(), table_rows_.end());
   return absl::OkStatus();
 }
 
@@ -206,6 +207,11 @@ void FakeParameterServer::Damage(int64_t step) {
 void FakeParameterServer::SetModelDir(const std::string& model_dir) {
   MutexLock lock(&mu_);
   model_dir_ = model_dir;
+}
+
+void FakeParameterServer::SetTableRows(std::vector<int64_t> rows) {
+  MutexLock lock(&mu_);
+  table_rows_ = std::move(rows);
 }
 
 void FakeParameterServer::Restart() {

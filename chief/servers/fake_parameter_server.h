@@ -45,6 +45,8 @@ class FakeParameterServer : public FaultyParameterControl {
   void Damage(int64_t step);
   // As if the server had been started with this directory.
   void SetModelDir(const std::string& model_dir);
+  // Of the cuts that it prepares, by table.
+  void SetTableRows(std::vector<int64_t> rows);
   // As if the process had been replaced.
   void Restart();
   // Another chief has called: the first one is refused from now on.
@@ -108,6 +110,7 @@ class FakeParameterServer : public FaultyParameterControl {
   int64_t unsent_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<v1::InitializeChunk> chunks_ ABSL_GUARDED_BY(mu_);
   std::string model_dir_ ABSL_GUARDED_BY(mu_);
+  std::vector<int64_t> table_rows_ ABSL_GUARDED_BY(mu_);
   std::set<int64_t> damaged_ ABSL_GUARDED_BY(mu_);
   uint64_t stores_ ABSL_GUARDED_BY(mu_) = 0;
   int memories_ ABSL_GUARDED_BY(mu_) = 0;

@@ -242,7 +242,30 @@ absl::StatusOr<ServerGroup::Cut> ServerGroup::PrepareCut(absl::FunctionRef<void(
     return CheckEqual(cuts);
   }));
   cut.committed_round = cuts.front().committed_round();
+  ASSIGN_OR_RETURN(cut.tables, PlaceRows(cuts));
   return cut;
+}
+
+absl::StatusOr<std::vector<std::vector<v1::TableRows>>> ServerGroup::PlaceRows(
+    const std::vector<v1::PrepareCutResponse>& cuts) const {
+  std::vector<int64_t> totals(static_cast<size_t>(cuts.front().table_rows_size()));
+  std::vector<std::vector<v1::TableRows>> places(cuts.size());
+  for (size_t s = 0; s < cuts.size(); ++s) {
+    const auto& rows = cuts[s].table_rows();
+    if (static_cast<size_t>(rows.size()) != totals.size()) {
+      return Named(
+          s, absl::InternalError(absl::StrCat("expected a cut of ", totals.size(),
+                                              " tables as at other servers, found ", rows.size())));
+    }
+    for (size_t t = 0; t < totals.size(); ++t) {
+      places[s].emplace_back().set_first_row(totals[t]);
+      totals[t] += rows[static_cast<int>(t)];
+    }
+  }
+  for (std::vector<v1::TableRows>& of_server : places) {
+    for (size_t t = 0; t < totals.size(); ++t) of_server[t].set_total_rows(totals[t]);
+  }
+  return places;
 }
 
 absl::Status ServerGroup::CheckEqual(const std::vector<v1::PrepareCutResponse>& cuts) {
@@ -271,6 +294,9 @@ absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const Cu
     request.set_data_shard(static_cast<uint32_t>(s));
     request.set_num_data_shards(static_cast<uint32_t>(num_data_shards));
     request.set_cut_id(cut.id);
+    if (!cut.tables.empty()) {
+      request.mutable_tables()->Add(cut.tables[s].begin(), cut.tables[s].end());
+    }
     return storage_->Write(server(s).service, request, &responses[s]);
   }));
   WrittenSnapshot written;

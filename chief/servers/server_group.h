@@ -60,6 +60,8 @@ class ServerGroup {
   struct Cut {
     uint64_t id = 0;
     int64_t committed_round = -1;  // the same in all shards; -1: none
+    // Of each server: for each table, where its rows are in the whole.
+    std::vector<std::vector<v1::TableRows>> tables = {};
   };
   // See CommitRoundRequest.
   struct Round {
@@ -213,6 +215,9 @@ class ServerGroup {
   // answers in the same order.
   std::vector<absl::Status> CommitAt(const std::vector<size_t>& at, const Round& round,
                                      bool only_ask, const StopSignal& stop);
+  // Puts the servers' rows of each table one behind the other. INTERNAL: their tables differ.
+  absl::StatusOr<std::vector<std::vector<v1::TableRows>>> PlaceRows(
+      const std::vector<v1::PrepareCutResponse>& cuts) const;
   // UNAVAILABLE: a shard has committed other rounds than another.
   absl::Status CheckEqual(const std::vector<v1::PrepareCutResponse>& cuts);
   v1::RequestHeader Header() const;

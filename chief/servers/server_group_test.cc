@@ -502,6 +502,31 @@ TEST_F(ServerGroupTest, ACutIsPreparedEverywhereAndWritten) {
   }
 }
 
+TEST_F(ServerGroupTest, RowsOfTheSecondServerStandBehindThoseOfTheFirst) {
+  servers_[0].SetTableRows({5, 0});
+  servers_[1].SetTableRows({3, 9});
+  const auto cut = group_.PrepareCut([] {});
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  group_.WriteSnapshot(*cut, 13, 3).IgnoreError();  // the fakes have no directory
+  const auto places = [&](size_t s) {
+    const auto request = servers_[s].Requests(&ParameterControl::WriteSnapshot).at(0);
+    std::vector<std::pair<int64_t, int64_t>> found;
+    for (const v1::TableRows& table : request.tables()) {
+      found.emplace_back(table.first_row(), table.total_rows());
+    }
+    return found;
+  };
+  EXPECT_THAT(places(0), testing::ElementsAre(testing::Pair(0, 8), testing::Pair(0, 9)));
+  EXPECT_THAT(places(1), testing::ElementsAre(testing::Pair(5, 8), testing::Pair(0, 9)));
+}
+
+TEST_F(ServerGroupTest, CutsOfOtherTablesAreRefused) {
+  servers_[0].SetTableRows({5, 0});
+  servers_[1].SetTableRows({3});
+  EXPECT_EQ(group_.PrepareCut([] {}).status(),
+            absl::InternalError("ps-1: expected a cut of 2 tables as at other servers, found 1"));
+}
+
 TEST_F(ServerGroupTest, AServerThatDoesNotAnswerHasNoCut) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   servers_[1].Sever();
