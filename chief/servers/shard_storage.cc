@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "chief/servers/shard_chunks.h"
+#include "chief/servers/shard_rows.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/stored_blocks.h"
@@ -18,7 +19,7 @@
 namespace keelson {
 namespace {
 
-// Reads a shard's blocks from a snapshot, in the order of the placement.
+// Reads a shard's blocks from a snapshot, in the order of the placement, and then its rows.
 class ShardBlocks {
  public:
   static absl::StatusOr<std::unique_ptr<ShardBlocks>> Open(
@@ -37,8 +38,11 @@ class ShardBlocks {
         std::unique_ptr<StoredBlocks> stored,
         StoredBlocks::Open(directory.FindSnapshot(request.restore_step()), placement.variables(),
                            std::move(slots), directory.file_system(), &part));
-    return std::unique_ptr<ShardBlocks>(new ShardBlocks(std::move(placement), request.shard(),
+    std::unique_ptr<ShardBlocks> blocks(new ShardBlocks(std::move(placement), request.shard(),
                                                         std::move(num_slots), std::move(stored)));
+    ASSIGN_OR_RETURN(blocks->rows_,
+                     ShardRows::Open(request, blocks->placement_, &blocks->stored_->bundle()));
+    return blocks;
   }
 
   // The first message for `request`, without blocks.
@@ -48,11 +52,16 @@ class ShardBlocks {
     first.set_shard_step(stored_->shard_step());
     if (stored_->committed_round() >= 0) first.set_committed_round(stored_->committed_round());
     first.set_committed_contributions(stored_->committed_contributions());
+    if (rows_ != nullptr) rows_->Begin(&first);
     return first;
   }
 
-  // ShardChunks::Next.
-  absl::StatusOr<std::optional<v1::InitializeChunk>> Next() { return chunks_.Next(); }
+  // The next message, or nothing after the last one.
+  absl::StatusOr<std::optional<v1::InitializeChunk>> Next() {
+    ASSIGN_OR_RETURN(std::optional<v1::InitializeChunk> chunk, chunks_.Next());
+    if (chunk.has_value() || rows_ == nullptr) return chunk;
+    return rows_->Next();
+  }
 
  private:
   ShardBlocks(Placement placement, size_t shard, std::vector<size_t> num_slots,
@@ -86,6 +95,7 @@ class ShardBlocks {
   const std::vector<size_t> num_slots_;  // by variable
   const std::unique_ptr<StoredBlocks> stored_;
   ShardChunks chunks_;
+  std::unique_ptr<ShardRows> rows_;  // null: there are no tables
 };
 
 absl::Status Receive(ParameterControl* server, const v1::WriteSnapshotRequest& request,
@@ -95,6 +105,7 @@ absl::Status Receive(ParameterControl* server, const v1::WriteSnapshotRequest& r
   *stream.mutable_header() = request.header();
   stream.set_data_shard(request.data_shard());
   stream.set_cut_id(request.cut_id());
+  *stream.mutable_tables() = request.tables();
   int64_t received = 0;
   RETURN_IF_ERROR(server->StreamSnapshot(
       stream,
