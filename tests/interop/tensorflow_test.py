@@ -6,6 +6,7 @@ the release build's programs, in $KEELSON_BINARY_DIR or build/release/bin.
 
 import importlib.util
 import os
+import subprocess
 import tempfile
 import unittest
 
@@ -138,6 +139,24 @@ class TensorFlowTest(unittest.TestCase):
         self.assertEqual([os.path.basename(name) for name in manager.checkpoints], ["model.ckpt-1", "model.ckpt-2"])
         value = tf.train.load_checkpoint(manager.latest_checkpoint).get_tensor("w")
         np.testing.assert_array_equal(value, [1.5, 2.5])
+
+    def test_tables_are_tensors_of_keys_and_rows(self):
+        program = os.path.join(os.path.dirname(programs.BINARIES), "tests", "table_bundle")
+        subprocess.run([program, self.path("model.ckpt-1")], check=True)
+        checkpoint = tf.train.load_checkpoint(self.path("model.ckpt-1"))
+        keys = checkpoint.get_tensor("users/keys")
+        self.assertEqual(keys.dtype, np.int64)
+        # Row i has the id i or, if i is odd, 2^64 - 1 - i.
+        i = np.where(keys < 0, ~keys, keys)
+        np.testing.assert_array_equal(np.sort(i), np.arange(1000))
+        numbers = 7 * i[:, None] + np.arange(1, 8)
+        np.testing.assert_array_equal(checkpoint.get_tensor("users/values"), numbers[:, :3])
+        np.testing.assert_array_equal(checkpoint.get_tensor("users/Adagrad"), numbers[:, 3:6])
+        np.testing.assert_array_equal(checkpoint.get_tensor("users/Sum"), numbers[:, 6:])
+        np.testing.assert_array_equal(checkpoint.get_tensor("users/last_step"), i)
+        np.testing.assert_array_equal(checkpoint.get_tensor("users/updates"), i + 1)
+        self.assertEqual(checkpoint.get_tensor("nobody/keys").shape, (0,))
+        self.assertEqual(checkpoint.get_tensor("nobody/values").shape, (0, 3))
 
     def test_ftrl_is_still_what_keelson_is_compared_with(self):
         with open(os.path.join(programs.REPOSITORY, "core", "optim", "golden", "ftrl.txt")) as file:
