@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "cli/ckpt_tables.h"
 #include "cli/element.h"
 #include "cli/mode_text.h"
 #include "cli/snapshot_check.h"
@@ -162,6 +163,7 @@ absl::Status ShowSnapshot(const std::string& name, std::ostream* out, ForeignPat
                             " data files and the index")});
   if (state.job.has_value()) AddJob(*state.job, &facts);
   for (const auto& [tensor, shard] : state.shards) AddShard(tensor, shard, &facts);
+  RETURN_IF_ERROR(AddTables(*bundle, &facts));
   TextTable tensors;
   ASSIGN_OR_RETURN(const TensorNames names, TensorNamesOf(*bundle));
   AddTensors(bundle->contents(), names, &tensors);

@@ -20,8 +20,9 @@ namespace keelson {
 absl::Status ListSnapshots(const std::string& directory, std::ostream* out,
                            ForeignPaths foreign = ForeignPaths::kRefused);
 
-// Prints the content of a snapshot: the job's state, and each tensor with its type, shape, size and
-// place. Errors of ResolveSnapshot, BundleReader::Open and ReadKeelsonState.
+// Prints the content of a snapshot: the job's state, its embedding tables, and each tensor with its
+// type, shape, size and place. Errors of ResolveSnapshot, BundleReader::Open, ReadKeelsonState and
+// StoredTables::Open.
 absl::Status ShowSnapshot(const std::string& name, std::ostream* out,
                           ForeignPaths foreign = ForeignPaths::kRefused);
 

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "cli/ckpt_tables.h"
 #include "core/base/crc32c.h"
 #include "core/base/file_system.h"
 #include "core/base/status_macros.h"
@@ -120,7 +121,8 @@ class Checker {
 
   void CheckState() {
     const absl::StatusOr<std::unique_ptr<BundleReader>> bundle = BundleReader::Open(prefix_);
-    const absl::Status status = bundle.ok() ? ReadKeelsonState(**bundle).status() : bundle.status();
+    absl::Status status = bundle.ok() ? ReadKeelsonState(**bundle).status() : bundle.status();
+    if (status.ok()) status = CheckTables(**bundle);
     if (!status.ok()) check_.problems.emplace_back(status.message());
   }
 

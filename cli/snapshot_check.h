@@ -18,8 +18,8 @@ struct SnapshotCheck {
 };
 
 // Reads all of the snapshot: the checksums of the index, that slices cover their tensors, that each
-// data file is there in its size, the checksum of every slice, and Keelson's own state. A damaged
-// index hides the rest. A file that cannot be read is a problem too.
+// data file is there in its size, the checksum of every slice, Keelson's own state, and the ids of
+// tables. A damaged index hides the rest. A file that cannot be read is a problem too.
 SnapshotCheck CheckSnapshot(const std::string& prefix);
 
 }  // namespace keelson

@@ -12,6 +12,7 @@
 #include "cli/ckpt_import.h"
 #include "cli/ckpt_inspect.h"
 #include "cli/ckpt_rollback.h"
+#include "cli/ckpt_tables.h"
 #include "cli/command_line.h"
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
@@ -30,6 +31,8 @@ struct Flags {
   std::string name;
   std::string other;
   std::string values;
+  std::string table;
+  uint64_t id = 0;
   int64_t limit = 1000;
   int64_t step = 0;
   double tolerance = 0;
@@ -94,11 +97,17 @@ void AddShow(CLI::App* app, Flags* flags, Command* command) {
   CLI::App* show = app->add_subcommand("show", "Prints what a snapshot holds");
   show->add_option("NAME", flags->name, kSnapshotHelp)->required();
   show->add_option("--values", flags->values, "Prints the elements of this tensor instead");
+  CLI::Option* const table =
+      show->add_option("--table", flags->table, "Prints a row of this embedding table instead");
+  table->needs(show->add_option("--id", flags->id, "The id of that row")->needs(table));
   show->add_option("--limit", flags->limit, "At most so many elements, default 1000; 0: all")
       ->check(NonNegativeNumber());
   AddForeignPaths(show, flags);
   show->callback([=] {
     *command = [=] {
+      if (!flags->table.empty()) {
+        return Done(ShowRow(flags->name, flags->table, flags->id, &std::cout, Foreign(*flags)));
+      }
       return Done(flags->values.empty() ? ShowSnapshot(flags->name, &std::cout, Foreign(*flags))
                                         : ShowValues(flags->name, flags->values, flags->limit,
                                                      &std::cout, Foreign(*flags)));
