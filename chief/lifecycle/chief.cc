@@ -117,9 +117,11 @@ JobEnding::Options EndingOptions(const ChiefOptions& options) {
   return out;
 }
 
-ModelLocation LocationOf(const std::vector<VariableSpec>& variables,
+ModelLocation LocationOf(const ChiefOptions& options,
                          const std::vector<ServerGroup::Server>& servers) {
-  ModelLocation model = {Placement::Compute(variables, servers.size()), {}};
+  ModelLocation model = {Placement::Compute(options.variables, servers.size(),
+                                            Placement::kDefaultBlockElements, options.tables),
+                         {}};
   for (const ServerGroup::Server& server : servers) model.ps_addresses.push_back(server.address);
   return model;
 }
@@ -165,7 +167,7 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
              const ConsistencyMode& mode, const Clock* clock, StopSignal* stop)
     : options_(std::move(options)),
       max_steps_(max_steps),
-      model_(LocationOf(options_.variables, servers)),
+      model_(LocationOf(options_, servers)),
       clock_(clock),
       stop_(stop),
       leadership_(options_.owner.get(), &stop_),

@@ -43,6 +43,7 @@ struct ChiefOptions {
   v1::TrainConfig config;  // final, with a model directory
   uint64_t config_hash = 0;
   std::vector<VariableSpec> variables;
+  std::vector<TableSpec> tables;
   int64_t train_records = 0;
   // An evaluator belongs to the job: the end waits for it even if it has not registered yet.
   bool expects_evaluator = false;

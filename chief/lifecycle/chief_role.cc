@@ -116,6 +116,8 @@ absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
   options.config_hash = context.config_hash;
   ASSIGN_OR_RETURN(options.variables,
                    WithInitialValues(context.config.initial_values(), spec.variables, spec.tables));
+  ASSIGN_OR_RETURN(options.tables, TablesWithInitialValues(context.config.initial_values(),
+                                                           spec.variables, spec.tables));
   options.train_records = data.train->num_records();
   options.expects_evaluator = !context.cluster.evaluators.empty();
   options.expected_members = ExpectedMembers(context.cluster);
