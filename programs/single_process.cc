@@ -21,7 +21,7 @@ ParameterClientFactory InProcessClients(const RoleContext& context, BulkHandler*
              ParameterClientRequest request) -> absl::StatusOr<std::unique_ptr<ParameterClient>> {
     ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
     ShardedParameterClient::Options options =
-        TransferOptions(context.config.transfer(), spec.variables, request.placement);
+        TransferOptions(context.config, spec.variables, request.placement);
     options.self = {Role::kWorker, 0};
     options.membership = request.membership;
     options.member_epoch = request.member_epoch;

@@ -70,6 +70,7 @@ absl::StatusOr<StepResult> StepExchange::Compute(const Batch& batch, const StepO
   absl::StatusOr<StepResult> result = parts_.model->ComputeGradients(
       batch, options, Target(), [this](size_t variable) { OfferVariable(variable); });
   if (!result.ok()) return DeviceStatus(result.status());
+  RETURN_IF_ERROR(rows_status_);
   return result;
 }
 
@@ -79,8 +80,9 @@ absl::StatusOr<bool> StepExchange::Offer() {
 }
 
 absl::Status StepExchange::DeliverGradients() {
-  return DeviceStatus(parts_.model->DeliverGradients(
-      Target(), [this](size_t variable) { OfferVariable(variable); }));
+  RETURN_IF_ERROR(DeviceStatus(parts_.model->DeliverGradients(
+      Target(), [this](size_t variable) { OfferVariable(variable); })));
+  return rows_status_;
 }
 
 void StepExchange::Begin() {
@@ -88,8 +90,20 @@ void StepExchange::Begin() {
   begun_ = true;
 }
 
-GradientTarget StepExchange::Target() const {
-  return {.arrays = parts_.client->gradients(), .wire_set = parts_.client->gradient_set()};
+GradientTarget StepExchange::Target() {
+  GradientTarget target;
+  target.arrays = parts_.client->gradients();
+  target.wire_set = parts_.client->gradient_set();
+  if (parts_.tables == nullptr) return target;
+  target.rows = parts_.tables->gradients();
+  target.on_rows_ready = [this](size_t) { OfferRows(); };
+  return target;
+}
+
+void StepExchange::OfferRows() {
+  Begin();
+  // Where the servers answer with values, they answer with rows too.
+  rows_status_.Update(parts_.tables->NoteReady(/*ahead=*/!aggregation().has_value()));
 }
 
 void StepExchange::OfferVariable(size_t variable) {

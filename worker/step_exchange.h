@@ -15,6 +15,7 @@
 #include "worker/chief_session.h"
 #include "worker/gradient_histograms.h"
 #include "worker/model_values.h"
+#include "worker/table_exchange.h"
 
 namespace keelson {
 
@@ -29,6 +30,7 @@ class StepExchange {
     Model* model = nullptr;
     GradientHistograms* histograms = nullptr;  // null: none
     ModelValues* values = nullptr;
+    TableExchange* tables = nullptr;  // null: the model has none
   };
 
   static std::unique_ptr<StepExchange> Make(const Ticket& ticket, const Parts& parts);
@@ -62,13 +64,16 @@ class StepExchange {
   void Begin();
 
  private:
-  GradientTarget Target() const;
-  // The variable's gradient is complete.
+  GradientTarget Target();
+  // The variable's gradient is complete, or one of a table's rows.
   void OfferVariable(size_t variable);
+  void OfferRows();
 
   const Ticket ticket_;
   const Parts parts_;
   bool begun_ = false;
+  // The first error of OfferRows.
+  absl::Status rows_status_;
 };
 
 }  // namespace keelson

@@ -51,7 +51,7 @@ absl::Status TrainingLoop::TrainStep(const PreparedBatch& prepared, FinishedStep
   const absl::Duration start = clock_->Monotonic();
   const std::unique_ptr<StepExchange> exchange = StepExchange::Make(prepared.ticket, parts_);
   if (!exchange->overlaps()) RETURN_IF_ERROR(Drain());
-  RETURN_IF_ERROR(PrepareValues(prepared.ticket));
+  RETURN_IF_ERROR(PrepareValues(prepared));
   step.pull = clock_->Monotonic() - start;
   ASSIGN_OR_RETURN(const bool computed, Compute(prepared, exchange.get(), &step));
   if (computed) return Push(exchange.get(), step);
@@ -59,12 +59,16 @@ absl::Status TrainingLoop::TrainStep(const PreparedBatch& prepared, FinishedStep
   return absl::OkStatus();
 }
 
-absl::Status TrainingLoop::PrepareValues(const Ticket& ticket) {
-  if (values_.MustPull(ticket)) {
+absl::Status TrainingLoop::PrepareValues(const PreparedBatch& prepared) {
+  TableExchange* const tables = parts_.tables;
+  const bool lacks_rows = tables != nullptr && !tables->Has(prepared.batch);
+  if (lacks_rows || values_.MustPull(prepared.ticket)) {
     RETURN_IF_ERROR(Drain());
-    RETURN_IF_ERROR(values_.Pull(ticket));
+    if (lacks_rows) RETURN_IF_ERROR(tables->Request(prepared.batch));
+    RETURN_IF_ERROR(values_.Pull(prepared.ticket));
   }
-  return values_.Load();
+  RETURN_IF_ERROR(values_.Load());
+  return tables == nullptr ? absl::OkStatus() : tables->Load(prepared.batch);
 }
 
 absl::StatusOr<bool> TrainingLoop::Compute(const PreparedBatch& prepared, StepExchange* exchange,

@@ -34,17 +34,18 @@ class TrainingLoop {
   };
 
   // All outlive the loop. The client works on the model's wire memory, where the model uses that;
-  // the histograms (null: none) read it.
+  // the histograms (null: none) read it. `tables` are of the batcher that Run gets; null: the model
+  // has none.
   TrainingLoop(const Options& options, ChiefSession* session, Progress* progress,
                ParameterClient* client, Model* model, GradientHistograms* histograms,
-               const Clock* clock)
+               TableExchange* tables, const Clock* clock)
       : options_(options),
         session_(session),
         progress_(progress),
         client_(client),
         clock_(clock),
         values_(client, model, clock),
-        parts_{session, client, model, histograms, &values_} {}
+        parts_{session, client, model, histograms, &values_, tables} {}
 
   // Trains until there are no more batches, or the session ends. A step that the servers have
   // counts, whatever ended the training. Errors are those of the batcher, the session, the client,
@@ -57,7 +58,7 @@ class TrainingLoop {
  private:
   absl::Status TrainOnBatches(Batcher* batcher);
   absl::Status TrainStep(const PreparedBatch& prepared, FinishedStep step);
-  absl::Status PrepareValues(const Ticket& ticket);
+  absl::Status PrepareValues(const PreparedBatch& prepared);
   // False: the loss is not finite, and nothing is pushed.
   absl::StatusOr<bool> Compute(const PreparedBatch& prepared, StepExchange* exchange,
                                FinishedStep* step);

@@ -37,6 +37,16 @@ std::vector<size_t> FrozenOf(const v1::OptimizerConfig& optimizer,
   return frozen;
 }
 
+std::vector<size_t> FrozenTablesOf(const v1::OptimizerConfig& optimizer,
+                                   absl::Span<const TableSpec> tables) {
+  std::vector<size_t> frozen;
+  for (size_t t = 0; t < tables.size(); ++t) {
+    const v1::OptimizerConfig::Group* const group = OptimizerGroupOf(optimizer, tables[t].name);
+    if (group != nullptr && group->frozen()) frozen.push_back(t);
+  }
+  return frozen;
+}
+
 }  // namespace
 
 Worker::Worker(WorkerOptions options, ChiefService* chief, ParameterClientFactory make_client,
@@ -52,7 +62,8 @@ Worker::Worker(WorkerOptions options, ChiefService* chief, ParameterClientFactor
 absl::Status Worker::Run() {
   absl::StatusOr<std::unique_ptr<Model>> model = Model::Create(options_.config.model(), devices_);
   if (!model.ok()) return DeviceStatus(model.status());
-  (*model)->Freeze(FrozenOf(options_.config.optimizer(), (*model)->variables()));
+  (*model)->Freeze(FrozenOf(options_.config.optimizer(), (*model)->variables()),
+                   FrozenTablesOf(options_.config.optimizer(), (*model)->spec().tables));
   histograms_ = MakeHistograms(**model);
   absl::Duration pause = options_.retry.first_pause;
   absl::Duration trained_at = clock_->Monotonic();
@@ -135,11 +146,15 @@ absl::StatusOr<std::optional<ParameterMemory>> Worker::MemoryFor(const Placement
 }
 
 absl::Status Worker::TrainUntilDone(ChiefSession* session, ParameterClient* client, Model* model) {
+  BatcherOptions batches;
+  batches.seed = options_.config.train().seed();
+  batches.sequential = options_.config.data().sequential();
+  batches.tables = TableFeaturesOf(model->spec());
+  Batcher batcher(dataset_, session, batches);
+  const std::unique_ptr<TableExchange> tables = TableExchange::Create(client, model, &batcher);
   TrainingLoop loop(
       {options_.config.train().seed(), options_.config.optimizer().clip_global_norm()}, session,
-      &progress_, client, model, histograms_.get(), clock_);
-  Batcher batcher(dataset_, session,
-                  {options_.config.train().seed(), options_.config.data().sequential()});
+      &progress_, client, model, histograms_.get(), tables.get(), clock_);
   const absl::Cleanup end_wait_for_work = [session] { session->ended()->Raise(); };
   const absl::Status status = loop.Run(&batcher);
   finished_steps_ += loop.finished_steps();

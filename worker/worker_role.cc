@@ -105,11 +105,14 @@ int ComputeThreads(const ClusterSpec& cluster, int available_cores) {
   return std::max(1, available_cores / std::max(1, static_cast<int>(sharing)));
 }
 
-ShardedParameterClient::Options TransferOptions(const v1::TransferConfig& config,
+ShardedParameterClient::Options TransferOptions(const v1::TrainConfig& train_config,
                                                 absl::Span<const VariableSpec> variables,
                                                 const Placement& placement) {
+  const v1::TransferConfig& config = train_config.transfer();
   ShardedParameterClient::Options options;
+  options.seed = train_config.train().seed();
   options.formats = ResolveTransferFormats(config, variables);
+  options.table_formats = ResolveTableFormats(config, placement.tables());
   options.depth = config.depth();
   int64_t largest_shard = 0;
   for (size_t s = 0; s < placement.num_shards(); ++s) {
@@ -124,7 +127,7 @@ ParameterClientFactory GrpcParameterClients(const RoleContext& context, const Wo
              ParameterClientRequest request) -> absl::StatusOr<std::unique_ptr<ParameterClient>> {
     ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
     ShardedParameterClient::Options options =
-        TransferOptions(context.config.transfer(), spec.variables, request.placement);
+        TransferOptions(context.config, spec.variables, request.placement);
     options.self = context.self;
     options.membership = request.membership;
     options.member_epoch = request.member_epoch;

@@ -39,7 +39,7 @@ int ComputeThreads(const ClusterSpec& cluster, int available_cores);
 // The options of a client for a configuration: formats, depth, and whether input and output run in
 // the background. They do at depth 2, and when a shard's part of the model is several messages, of
 // which some can be sent before all gradients are complete.
-ShardedParameterClient::Options TransferOptions(const v1::TransferConfig& config,
+ShardedParameterClient::Options TransferOptions(const v1::TrainConfig& train_config,
                                                 absl::Span<const VariableSpec> variables,
                                                 const Placement& placement);
 

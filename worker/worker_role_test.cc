@@ -49,9 +49,9 @@ class TransferOptionsTest : public testing::Test {
  protected:
   ShardedParameterClient::Options OptionsFor(int64_t elements, int64_t depth, int shards = 1) {
     const std::vector<VariableSpec> variables = {{"w", Shape({elements}), {}}};
-    v1::TransferConfig config;
-    config.set_depth(depth);
-    v1::TransferConfig::Group* group = config.add_groups();
+    v1::TrainConfig config;
+    config.mutable_transfer()->set_depth(depth);
+    v1::TransferConfig::Group* group = config.mutable_transfer()->add_groups();
     group->set_variables("w");
     group->set_push(v1::INT8);
     return TransferOptions(config, variables, Placement::Compute(variables, shards));

@@ -155,7 +155,7 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> SimRoles::MakeClient(
     SimProcess* process, ParameterClientRequest request) {
   const ModelSpec spec = *InferModelSpec(config_.model());
   ShardedParameterClient::Options options =
-      TransferOptions(config_.transfer(), spec.variables, request.placement);
+      TransferOptions(config_, spec.variables, request.placement);
   options.self = {Role::kWorker, static_cast<int>(process->node - 1 - scenario_.servers)};
   options.membership = request.membership;
   options.member_epoch = request.member_epoch;
