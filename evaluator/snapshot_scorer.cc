@@ -10,6 +10,7 @@
 #include "core/base/status_macros.h"
 #include "core/checkpoint/job_state.h"
 #include "core/scoring/report.h"
+#include "core/stored_model/snapshot_rows.h"
 
 namespace keelson {
 namespace {
@@ -47,7 +48,12 @@ absl::StatusOr<ScoredSnapshot> SnapshotScorer::Score(const SnapshotInfo& snapsho
   ASSIGN_OR_RETURN(const uint64_t snapshot_id, ReadSnapshotId(*bundle));
   RETURN_IF_ERROR(CheckVariables(*bundle));
   RETURN_IF_ERROR(LoadVariables(*bundle, lease, on_variable));
-  ASSIGN_OR_RETURN(EvaluationOutcome outcome, Evaluate());
+  std::unique_ptr<SnapshotRows> rows;
+  if (!model_->spec().tables.empty()) {
+    ASSIGN_OR_RETURN(rows,
+                     SnapshotRows::Open(config_, model_->spec(), snapshot.prefix, file_system_));
+  }
+  ASSIGN_OR_RETURN(EvaluationOutcome outcome, Evaluate(rows.get()));
   ScoredSnapshot scored;
   scored.record.step = outcome.report.step = snapshot.step;
   scored.record.wall_time = outcome.report.time = clock_->Now();
@@ -99,7 +105,7 @@ int64_t SnapshotScorer::NumRecords() const {
   return max_batches_ == 0 || max_batches_ >= batches ? all : max_batches_ * batch_size_;
 }
 
-absl::StatusOr<EvaluationOutcome> SnapshotScorer::Evaluate() {
+absl::StatusOr<EvaluationOutcome> SnapshotScorer::Evaluate(RowSource* rows) {
   EvaluationTally tally(&model_->spec(), &metrics_, class_names_);
   const int64_t end = NumRecords();
   std::vector<int64_t> records;
@@ -108,6 +114,8 @@ absl::StatusOr<EvaluationOutcome> SnapshotScorer::Evaluate() {
     records.resize(std::min(batch_size_, end - begin));
     std::iota(records.begin(), records.end(), begin);
     RETURN_IF_ERROR(eval_->Read(records, &batch_));
+    row_indexer_.Index(&batch_);
+    if (rows != nullptr) RETURN_IF_ERROR(LoadRows(batch_, rows, &rows_, model_.get()));
     ASSIGN_OR_RETURN(const EvaluationSums sums, model_->Evaluate(batch_, metrics_, &scores_));
     tally.Add(begin, batch_, sums, absl::MakeSpan(scores_));
   }

@@ -20,7 +20,9 @@
 #include "core/data/dataset.h"
 #include "core/device/device.h"
 #include "core/model/model.h"
+#include "core/model/row_source.h"
 #include "core/model/spec/metrics.h"
+#include "core/model/spec/row_indexer.h"
 #include "core/scoring/evaluation_tally.h"
 #include "core/tensor/variable.h"
 #include "evaluator/metrics_log.h"
@@ -63,23 +65,27 @@ class SnapshotScorer {
                  const StopSignal* stop, FileSystem* file_system)
       : model_(std::move(model)),
         metrics_(std::move(metrics)),
+        config_(config),
         class_names_(config.data().class_names().begin(), config.data().class_names().end()),
         batch_size_(config.evaluation().batch_size()),
         max_batches_(config.evaluation().steps()),
         eval_(eval),
         clock_(clock),
         stop_(stop),
-        file_system_(file_system) {}
+        file_system_(file_system),
+        row_indexer_(TableFeaturesOf(model_->spec())) {}
 
   absl::Status CheckVariables(const BundleReader& bundle) const;
   absl::Status LoadVariables(const BundleReader& bundle, SnapshotLease* lease,
                              const VariableCallback& on_variable);
   void KeepUp(SnapshotLease* lease) const;
   int64_t NumRecords() const;
-  absl::StatusOr<EvaluationOutcome> Evaluate();
+  // `rows` may be null: the model has no tables.
+  absl::StatusOr<EvaluationOutcome> Evaluate(RowSource* rows);
 
   const std::unique_ptr<Model> model_;
   const std::vector<MetricSpec> metrics_;
+  const v1::TrainConfig config_;
   const std::vector<std::string> class_names_;
   const int64_t batch_size_;
   const int64_t max_batches_;  // 0: all
@@ -89,6 +95,8 @@ class SnapshotScorer {
   FileSystem* const file_system_;
   // Reused.
   Batch batch_;
+  RowIndexer row_indexer_;
+  std::vector<float> rows_;
   std::vector<float> scores_;
 };
 
