@@ -253,12 +253,6 @@ absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency, bool use
   return CheckDelayCompensation(stale.delay_compensation());
 }
 
-// Servers of this build hold variables alone.
-absl::Status RefuseTables(const ModelSpec& model) {
-  if (model.tables.empty()) return absl::OkStatus();
-  return FieldError("model.tables", "none, for servers hold variables alone", model.tables.size());
-}
-
 }  // namespace
 
 absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
@@ -273,9 +267,8 @@ absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   RETURN_IF_ERROR(CheckEvaluation(config.evaluation(), model));
   RETURN_IF_ERROR(ValidateTransferConfig(config.transfer()));
   RETURN_IF_ERROR(CheckTransferGroups(config.transfer(), model.variables, model.tables));
-  RETURN_IF_ERROR(
-      CheckConsistency(config.consistency(), UsesFtrl(config.optimizer()), !model.tables.empty()));
-  return RefuseTables(model);
+  return CheckConsistency(config.consistency(), UsesFtrl(config.optimizer()),
+                          !model.tables.empty());
 }
 
 }  // namespace keelson

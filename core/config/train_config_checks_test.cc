@@ -330,7 +330,6 @@ TEST(FinalizeTrainConfigSectionsTest, TablesExcludeSomeSettings) {
       {"InitialValues", "initial_values { groups { variables: 'users' he_normal {} } }",
        "initial_values.groups[0]: expected constant, uniform, normal or truncated_normal for the "
        "table \"users\", found he_normal"},
-      {"None", "", "model.tables: expected none, for servers hold variables alone, found 1"},
   };
   for (const BadConfig& bad : all) {
     v1::TrainConfig config;
