@@ -124,6 +124,20 @@ class ArgumentsTest(PlannerTest):
         self.assertEqual(self.args(ps), [f"--data_dir={own}"])
         self.assertEqual(self.args(ps, run_commands=False), [])
 
+    def test_data_of_the_users_config(self):
+        """A configuration says which files it reads: any may be those."""
+        fields = mounted("persistentVolumeClaim", "c", path="/data")
+        ps = spec("PS", command=("python", "x.py"), args=("--data_dir=/data",), **fields)
+        own = self.path("volumes", "c")
+        os.makedirs(own)
+        self.assertEqual(self.args(ps, flags={"config": "/my.textproto"}), ["--config=/my.textproto"])
+        with open(os.path.join(own, "a9a.t"), "wb"):
+            pass
+        self.assertEqual(self.args(ps), [])
+        self.assertEqual(
+            self.args(ps, flags={"config": "/my.textproto"}), [f"--data_dir={own}", "--config=/my.textproto"]
+        )
+
     def test_variables_have_paths_of_this_machine(self):
         fields = mounted("persistentVolumeClaim", "c", path="/model")
         script = ("sh", "-c", "exec ps_server --model_dir=$M")

@@ -27,7 +27,8 @@ class Surroundings:
     """The facts about machine and job by which values are judged."""
 
     has_gpus: Callable[[], bool]
-    # Whether a directory without data may have some before the replicas start.
+    # Whether a directory without IDX files may have some before the replicas start, or others that the
+    # job's configuration reads.
     may_get_data: Callable[[str], bool]
 
 

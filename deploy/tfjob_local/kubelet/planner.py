@@ -154,7 +154,10 @@ class PodPlanner:
         return bool(detect_gpus() if self._settings.gpus is None else self._settings.gpus)
 
     def _may_get_data(self, job: TFJob, path: str) -> bool:
-        """The user has chosen the directory, or an init container may fill it."""
+        """The user has chosen the directory, or a config that reads what is there; or an init container may
+        fill it."""
+        if "config" in self._settings.flags and os.path.isdir(path) and os.listdir(path):
+            return True
         containers = [init for spec in job.replica_specs.values() for init in spec.init_containers]
         if any(init.command and self._permissions.trusts(init) for init in containers):
             return True

@@ -79,8 +79,8 @@ class ProgramResolver:
     def main_program(
         self, spec: ReplicaSpec, words: Words, alone: bool, may_get_data: Callable[[str], bool]
     ) -> ResolvedProgram:
-        """`alone`: the only replica of its job. `may_get_data`: whether a directory without data may have some
-        before the replica starts. PlanError: there is no such program here."""
+        """`alone`: the only replica of its job. `may_get_data`: as in Surroundings. PlanError: there is no such
+        program here."""
         command, args = words.command, words.args
         what = self._images.lookup(spec.container.image)
         if what == AS_IS:
