@@ -254,7 +254,8 @@ absl::Status StoredTables::CheckIds(const StoredTable& table, uint32_t partition
 absl::Status StoredTables::Read(const StoredTable& table, absl::Span<const TableSlot> slots,
                                 uint32_t partition, TableColumns* columns) const {
   const std::string& name = table.spec.name;
-  const auto [first, rows] = table.partitions[partition];
+  const int64_t first = table.partitions[partition].first_row;
+  const int64_t rows = table.partitions[partition].rows;
   columns->Clear(slots.size());
   if (rows == 0) return absl::OkStatus();
   columns->ids.resize(rows);

@@ -426,8 +426,8 @@ TEST_P(TableRowsTest, MalformedAnswersEndTheExchange) {
   for (const auto& [text, damage] : cases) {
     shards_[0]->tables.rows = {{{1, 10}, {1, 2, 3}}, {{1, 11}, {1, 2, 3}}};
     Connect();
-    shards_[0]->after = [&damage](BulkResponse* response, std::string* payload) {
-      damage(response, payload);
+    shards_[0]->after = [change = damage](BulkResponse* response, std::string* payload) {
+      change(response, payload);
       return absl::OkStatus();
     };
     ASSERT_TRUE(rows_->Want(Ids({1}, {10, 11, 12})).ok());

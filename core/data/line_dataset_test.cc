@@ -57,8 +57,8 @@ TEST_F(LineDatasetTest, RecordsOfSeveralFilesInAnyOrder) {
   EXPECT_EQ(part->num_records(), 3);
   EXPECT_THAT(Labels(*part), ElementsAre(2, 3, 4));
   Batch batch;
-  EXPECT_EQ(part->Read({{3}}, &batch).code(), absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(part->Read({{-1}}, &batch).code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(part->Read(std::vector<int64_t>{3}, &batch).code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(part->Read(std::vector<int64_t>{-1}, &batch).code(), absl::StatusCode::kOutOfRange);
 }
 
 TEST_F(LineDatasetTest, ABatchThatIsReadAgainHasNothingOfBefore) {
@@ -127,7 +127,7 @@ TEST_F(LineDatasetTest, AFileThatChangesIsAnError) {
   ASSERT_TRUE(files_.CreateDirectories("/later").ok());
   files_.SetContent("/a", "5\n6\n");
   Batch batch;
-  const absl::Status status = dataset->Read({{0}}, &batch);
+  const absl::Status status = dataset->Read(std::vector<int64_t>{0}, &batch);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("/a: expected the file as it was"));
 }
