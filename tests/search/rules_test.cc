@@ -92,6 +92,15 @@ TEST_F(SnapshotRuleTest, NoticesSequencesThatGrow) {
   EXPECT_NE(Check(), "") << "of a worker that is over";
 }
 
+TEST_F(SnapshotRuleTest, CountsPartitionsOfRowsAsUnits) {
+  v1::ShardState::Applied* const member = shards_[0].add_applied();
+  member->set_incarnation(1);
+  shards_[0].set_num_row_partitions(1);
+  AddRun(member, 0);
+  AddRun(member, 1);
+  EXPECT_EQ(Check(), "");
+}
+
 TEST(FencingRule, HoldsAReplacedChiefToCommitNothing) {
   FencingRule rule;
   rule.NoteOwner(1);

@@ -17,9 +17,10 @@ std::string CheckSequences(const v1::ShardState& state, size_t workers) {
                         " workers");
   }
   for (const v1::ShardState::Applied& member : state.applied()) {
-    if (member.runs_size() <= state.blocks_size()) continue;
-    return absl::StrCat(member.runs_size(), " runs of sequences of a member, of ",
-                        state.blocks_size(), " blocks");
+    const int64_t units = state.blocks_size() + int64_t{state.num_row_partitions()};
+    if (member.runs_size() <= units) continue;
+    return absl::StrCat(member.runs_size(), " runs of sequences of a member, of ", units,
+                        " blocks and partitions of rows");
   }
   return "";
 }

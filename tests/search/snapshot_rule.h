@@ -11,7 +11,8 @@ namespace keelson {
 
 // A job can be restored from it: every byte is what its checksum says, and the parts of all
 // `servers` shards and the job state are there and have the same committed round. No part has
-// sequences of more members than there are `workers`, or more runs of a member than it has blocks.
+// sequences of more members than there are `workers`, or more runs of a member than it has
+// blocks and partitions of rows.
 // Returns what is wrong; empty: nothing.
 std::string CheckSnapshot(const BundleReader& snapshot, size_t servers, size_t workers);
 
