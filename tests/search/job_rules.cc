@@ -9,12 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
+#include "core/base/status_macros.h"
 #include "core/checkpoint/job_state.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/cluster/consistency.h"
 #include "core/wire/bulk_messages.h"
 #include "tests/search/job_state_rule.h"
 #include "tests/search/record_model.h"
+#include "tests/search/record_rows.h"
 #include "tests/search/snapshot_rule.h"
 
 namespace keelson {
@@ -92,7 +94,22 @@ void JobRules::NotePushed(const std::string& request, const ByteRope& answer) {
 
 std::string JobRules::CheckNew(const SnapshotInfo& snapshot, const BundleReader& reader) {
   if (!checked_.insert(snapshot.time).second) return "";
-  return CheckSnapshot(reader, scenario_.servers, scenario_.workers);
+  const std::string wrong = CheckSnapshot(reader, scenario_.servers, scenario_.workers);
+  return !wrong.empty() || !scenario_.job.table ? wrong : CheckTable(reader);
+}
+
+std::string JobRules::CheckTable(const BundleReader& snapshot) const {
+  const int64_t records = scenario_.job.records;
+  const auto rate = static_cast<double>(RecordRate(scenario_.job));
+  const auto counts = RecordRows(records).ReadCounts(snapshot, rate);
+  if (!counts.ok()) return counts.status().ToString();
+  return CheckShardSums(snapshot, *counts, records, scenario_.servers);
+}
+
+void JobRules::CheckRead(const std::vector<float>& rows) {
+  // A round of two in a job that began without rounds adds a half for each.
+  const std::string wrong = CheckReadRows(rows, modes_.changes() ? 0.5f : 1.0f);
+  if (!wrong.empty()) violate_(absl::StrCat("read: ", wrong));
 }
 
 void JobRules::NotePowerCut() {
@@ -125,7 +142,7 @@ void JobRules::IdentifySnapshots(const std::vector<SnapshotInfo>& snapshots) {
     const auto reader = BundleReader::Open(snapshot.prefix, files_);
     if (!reader.ok()) continue;
     const auto id = ReadSnapshotId(**reader);
-    const auto loss = LossOf(**reader);
+    const auto loss = LossOf(**reader, scenario_.job);
     if (!id.ok() || !loss.ok()) continue;
     evaluations_.NoteSnapshot(*id, snapshot.step, *loss);
     identified_.insert(snapshot.time);
@@ -175,6 +192,25 @@ void JobRules::CheckPersisted(const v1::ChiefHeartbeatRequest& request) {
   if (!wrong.empty()) violate_(absl::StrCat("state: ", wrong));
 }
 
+absl::StatusOr<std::map<std::string, std::vector<float>>> JobRules::ReadCounts(
+    const BundleReader& snapshot) const {
+  std::map<std::string, std::vector<float>> counts;
+  for (const std::string& variable : RecordVariables()) {
+    std::vector<float>& of_variable = counts[variable];
+    of_variable.resize(computed_.size());
+    RETURN_IF_ERROR(snapshot.ReadElements(variable, 0, absl::MakeSpan(of_variable)));
+  }
+  if (!scenario_.job.table) return counts;
+  ASSIGN_OR_RETURN(std::vector<RowCounts> rows,
+                   RecordRows(scenario_.job.records)
+                       .ReadCounts(snapshot, static_cast<double>(RecordRate(scenario_.job))));
+  for (size_t p = 0; p < rows.size(); ++p) {
+    counts[absl::StrCat(kRecordTable, ", partition ", kCountedPartitions[p])] =
+        std::move(rows[p].own);
+  }
+  return counts;
+}
+
 void JobRules::CheckCount(const std::string& variable, size_t record, float count) {
   const bool once = scenario_.job.mode == RecordMode::kSynchronous;
   const float least = lost_shard_ ? 0 : 1;
@@ -196,10 +232,9 @@ void JobRules::CheckEnd() {
   }
   const auto reader = BundleReader::Open(newest.prefix, files_);
   if (!reader.ok()) return violate_(absl::StrCat("snapshot: ", reader.status().ToString()));
-  for (const std::string& variable : RecordVariables()) {
-    std::vector<float> counts(computed_.size());
-    const absl::Status read = (*reader)->ReadElements(variable, 0, absl::MakeSpan(counts));
-    if (!read.ok()) return violate_(absl::StrCat("snapshot: ", read.ToString()));
+  const auto all_counts = ReadCounts(**reader);
+  if (!all_counts.ok()) return violate_(absl::StrCat("snapshot: ", all_counts.status().ToString()));
+  for (const auto& [variable, counts] : *all_counts) {
     if (modes_.changes()) {
       CheckChanged(variable, counts);
       continue;

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/file_system_testing.h"
@@ -53,6 +55,8 @@ class JobRules {
   void NoteProcess() { ++processes_; }
   // A worker computes the gradient of a record.
   void NoteComputed(int64_t record) { ++computed_[static_cast<size_t>(record)]; }
+  // A worker has read rows of the table, as RecordWork::read says.
+  void CheckRead(const std::vector<float>& rows);
   // A server has ended, and with it the steps since the snapshot of which its shard was restored.
   void NoteLostShard() { lost_shard_ = true; }
   void NoteEvaluation(const EvaluationRecord& record);
@@ -81,6 +85,11 @@ class JobRules {
   // What is wrong with the snapshot, which is looked at once; empty: nothing.
   std::string CheckNew(const SnapshotInfo& snapshot, const BundleReader& reader);
   void IdentifySnapshots(const std::vector<SnapshotInfo>& snapshots);
+  // Of a model with a table.
+  std::string CheckTable(const BundleReader& snapshot) const;
+  // Those of the records in all that has counted until the end, by its name.
+  absl::StatusOr<std::map<std::string, std::vector<float>>> ReadCounts(
+      const BundleReader& snapshot) const;
   void CheckCount(const std::string& variable, size_t record, float count);
   void CheckChanged(const std::string& variable, const std::vector<float>& counts);
   void CheckMode(const BundleReader& snapshot);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -41,7 +42,7 @@ class Plain : public GradientEncoder {};
 // What the model does not use ends the program.
 class RecordDevice : public Device {
  public:
-  explicit RecordDevice(std::function<void(int64_t)> compute) : compute_(std::move(compute)) {}
+  explicit RecordDevice(RecordWork work) : work_(std::move(work)) {}
 
   std::string name() const override { return "records"; }
   bool asynchronous() const override { return false; }
@@ -57,7 +58,9 @@ class RecordDevice : public Device {
   void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) override {
     if (from.data() != to->data()) std::copy(from.begin(), from.end(), to->data());
   }
-  void CopyIntegersToDevice(absl::Span<const int32_t>, DeviceMemory*) override { std::abort(); }
+  void CopyIntegersToDevice(absl::Span<const int32_t> from, DeviceMemory* to) override {
+    std::memcpy(to->data(), from.data(), from.size() * sizeof(int32_t));
+  }
   absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) override {
     if (from.data() != to.data()) std::copy_n(from.data(), to.size(), to.data());
     return absl::OkStatus();
@@ -104,9 +107,24 @@ class RecordDevice : public Device {
     }
   }
   void BiasGradient(int64_t, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
-  void MultiplySparse(const SparseRows&, int64_t, const DeviceMemory&, float,
-                      DeviceMemory*) override {
-    std::abort();
+  // The bag of the step's record, or the gradient of its rows, which are several.
+  void MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x, float,
+                      DeviceMemory* y) override {
+    const int32_t stored = IntegerAt(*a.stored, 0);
+    if (stored > 1) {
+      for (int32_t k = 0; k < stored; ++k) {
+        std::fill_n(y->data() + IntegerAt(*a.rows, k) * width, width, -1.0f);
+      }
+      return;
+    }
+    std::vector<float> rows;
+    const int32_t entries = IntegerAt(*a.offsets, 1);
+    for (int32_t i = 0; i < entries; ++i) {
+      const float* const row = x.data() + IntegerAt(*a.columns, i) * width;
+      rows.insert(rows.end(), row, row + width);
+    }
+    y->data()[0] = a.coefficients->data()[entries - 1];
+    TakeRows(rows, y);
   }
   void Axpy(float, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
   void Scale(float, int64_t, DeviceMemory*) override { std::abort(); }
@@ -225,7 +243,7 @@ class RecordDevice : public Device {
   }
   void SoftmaxCrossEntropy(int64_t, int64_t, float, const DeviceMemory& scores, const DeviceMemory&,
                            DeviceMemory* losses, DeviceMemory*) override {
-    compute_(std::lround(scores.data()[0]));
+    work_.compute(std::lround(scores.data()[0]));
     losses->data()[0] = 1;
   }
   void SigmoidCrossEntropy(int64_t, float, const DeviceMemory&, const DeviceMemory&, DeviceMemory*,
@@ -241,15 +259,25 @@ class RecordDevice : public Device {
     std::abort();
   }
 
+ protected:
+  // Of the step's record, which `y` begins with.
+  virtual void TakeRows(const std::vector<float>& rows, DeviceMemory* /*y*/) { work_.read(rows); }
+
  private:
-  const std::function<void(int64_t)> compute_;
+  static int32_t IntegerAt(const DeviceMemory& integers, int32_t position) {
+    int32_t value = 0;
+    std::memcpy(&value, integers.data() + position, sizeof(value));
+    return value;
+  }
+
+  const RecordWork work_;
 };
 
-// Adds the kernels' elements to what it carries.
+// Adds the kernels' elements, and the first ones of rows, to what it carries.
 class EvaluatingDevice : public RecordDevice {
  public:
   explicit EvaluatingDevice(std::function<void()> compute)
-      : RecordDevice([](int64_t) {}), evaluate_(std::move(compute)) {}
+      : RecordDevice(RecordWork()), evaluate_(std::move(compute)) {}
 
   void MatMul(const MatMulArgs&, const DeviceMemory& a, const DeviceMemory& kernel, const Epilogue&,
               DeviceMemory* c) override {
@@ -259,6 +287,11 @@ class EvaluatingDevice : public RecordDevice {
                            DeviceMemory* losses, DeviceMemory*) override {
     evaluate_();
     losses->data()[0] = scores.data()[0];
+  }
+
+ protected:
+  void TakeRows(const std::vector<float>& rows, DeviceMemory* y) override {
+    for (size_t i = 0; i < rows.size(); i += kRecordTableDim) y->data()[0] += rows[i];
   }
 
  private:
@@ -277,31 +310,71 @@ std::string ModeOf(const RecordJob& job) {
   std::abort();
 }
 
+[[noreturn]] void Die(const absl::Status& status) {
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  std::abort();
+}
+
+// The input of the first dense layer.
+std::string InputOf(const RecordJob& job) {
+  if (!job.table) return "input_shape: 1 ";
+  return absl::StrCat("features { name: \"ids\" bag { weighted: true } } tables { name: \"",
+                      kRecordTable, "\" dim: ", kRecordTableDim,
+                      " } layers { inputs: \"ids\" embedding_bag { combiner: SUM table: \"",
+                      kRecordTable, "\" } } ");
+}
+
 }  // namespace
 
+int64_t RecordRate(const RecordJob& job) {
+  return job.mode == RecordMode::kSynchronous ? job.replicas : 1;
+}
+
 v1::TrainConfig RecordConfig(const RecordJob& job, const std::string& model_dir) {
-  const int64_t per_step = job.mode == RecordMode::kSynchronous ? job.replicas : 1;
-  std::string layers;
+  const int64_t per_step = RecordRate(job);
+  std::string layers = InputOf(job);
   for (int i = 1; i <= 3; ++i) {
     absl::StrAppend(&layers, "layers { name: \"dense_", i, "\" dense { units: ", job.records,
                     " kernel_initializer: ZEROS } } ");
   }
   // The mean of a step's gradients is added as often as it has some.
   const std::string text = absl::StrCat(
-      "model { input_shape: 1 ", layers,
-      "loss { kind: SOFTMAX_CROSS_ENTROPY } } optimizer { sgd {} } ",
+      "model { ", layers, "loss { kind: SOFTMAX_CROSS_ENTROPY } } optimizer { sgd {} } ",
       "learning_rate { base: ", per_step,
       " } train { batch_size: 1 max_steps: ", job.records / per_step,
       " seed: 7 summary_steps: 5 } checkpoint { model_dir: \"", model_dir,
       "\" save_steps: ", job.save_steps, " keep_max: 2 } transfer { depth: ", job.depth,
-      " } consistency { mode { ", ModeOf(job), " } }");
+      " } consistency { mode { ", ModeOf(job), " } }",
+      job.table ? absl::StrCat(" initial_values { groups { variables: \"", kRecordTable,
+                               "\" constant {} } }")
+                : "");
   auto config = ParseTrainConfig(text, "the search's configuration");
-  if (!config.ok() || !FinalizeTrainConfig(&*config).ok()) std::abort();
+  if (!config.ok()) Die(config.status());
+  const absl::Status status = FinalizeTrainConfig(&*config);
+  if (!status.ok()) Die(status);
   return *std::move(config);
 }
 
+RecordDataset::RecordDataset(int64_t records, bool table)
+    : records_(records), rows_(table ? std::optional<RecordRows>(records) : std::nullopt) {}
+
 absl::Status RecordDataset::Read(absl::Span<const int64_t> records, Batch* batch) const {
   const auto count = static_cast<int64_t>(records.size());
+  if (rows_.has_value()) {
+    FeatureValues bags;
+    bags.offsets = {0};
+    for (const int64_t record : records) {
+      const std::vector<uint64_t> ids = rows_->IdsOf(record);
+      bags.ids.insert(bags.ids.end(), ids.begin(), ids.end());
+      bags.weights.resize(bags.ids.size(), 1);
+      bags.weights.back() = static_cast<float>(record);
+      bags.offsets.push_back(static_cast<int64_t>(bags.ids.size()));
+    }
+    *batch = Batch();
+    batch->features.push_back(std::move(bags));
+    batch->labels.emplace_back(Shape({count}));
+    return absl::OkStatus();
+  }
   *batch = MakeBatch(Tensor(Shape({count, 1})), Tensor(Shape({count})));
   for (size_t i = 0; i < records.size(); ++i) {
     batch->features.front().numbers.data()[i] = static_cast<float>(records[i]);
@@ -309,9 +382,9 @@ absl::Status RecordDataset::Read(absl::Span<const int64_t> records, Batch* batch
   return absl::OkStatus();
 }
 
-std::unique_ptr<DeviceGroup> RecordDevices(std::function<void(int64_t record)> compute) {
+std::unique_ptr<DeviceGroup> RecordDevices(RecordWork work) {
   std::vector<std::unique_ptr<Device>> devices;
-  devices.push_back(std::make_unique<RecordDevice>(std::move(compute)));
+  devices.push_back(std::make_unique<RecordDevice>(std::move(work)));
   return MakePeerGroup(std::move(devices));
 }
 
@@ -319,13 +392,18 @@ std::unique_ptr<Device> ScoringDevice(std::function<void()> compute) {
   return std::make_unique<EvaluatingDevice>(std::move(compute));
 }
 
-absl::StatusOr<double> LossOf(const BundleReader& snapshot) {
+absl::StatusOr<double> LossOf(const BundleReader& snapshot, const RecordJob& job) {
   double loss = 0;
   for (const std::string& variable : RecordVariables()) {
     if (!absl::EndsWith(variable, "kernel")) continue;
     ASSIGN_OR_RETURN(const Tensor values, snapshot.ReadTensor(variable));
     loss = std::accumulate(values.span().begin(), values.span().end(), loss);
   }
+  if (!job.table) return loss;
+  ASSIGN_OR_RETURN(
+      const std::vector<RowCounts> counts,
+      RecordRows(job.records).ReadCounts(snapshot, static_cast<double>(RecordRate(job))));
+  for (const RowCounts& partition : counts) loss += partition.common + partition.own[0];
   return loss;
 }
 

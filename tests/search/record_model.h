@@ -1,11 +1,12 @@
 // A model whose values count: training on a record adds 1 to the record's element of every
-// variable.
+// variable, and to the rows that it has in a table.
 #ifndef KEELSON_TESTS_SEARCH_RECORD_MODEL_H_
 #define KEELSON_TESTS_SEARCH_RECORD_MODEL_H_
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "core/device/device.h"
 #include "core/device/device_group.h"
 #include "keelson/v1/train_config.pb.h"
+#include "tests/search/record_rows.h"
 
 namespace keelson {
 
@@ -28,34 +30,50 @@ struct RecordJob {
   int64_t replicas = 2;
   int64_t depth = 1;
   int64_t save_steps = 5;
+  // The model has a table of embeddings (record_rows.h), too.
+  bool table = false;
 };
 
 // The final configuration: dense layers, whose six variables have an element for each record. The
 // values begin at zero.
 v1::TrainConfig RecordConfig(const RecordJob& job, const std::string& model_dir);
 
-// The feature of a record is its number.
+// The feature of a record is its number; with a table, the ids of its rows, of which the last has
+// the number as its weight.
 class RecordDataset : public Dataset {
  public:
-  explicit RecordDataset(int64_t records) : records_(records) {}
+  RecordDataset(int64_t records, bool table);
 
   int64_t num_records() const override { return records_; }
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override;
 
  private:
   const int64_t records_;
+  const std::optional<RecordRows> rows_;  // of the table
+};
+
+// What a worker does with the record of a step.
+struct RecordWork {
+  // Computes.
+  std::function<void(int64_t record)> compute;
+  // Has read the rows of RecordRows::IdsOf, [ids, kRecordTableDim].
+  std::function<void(const std::vector<float>& rows)> read;
 };
 
 // A device that carries the record's number from layer to layer and computes the gradient that the
-// servers' step of learning makes 1. `compute` is called once in a step, with the record.
-std::unique_ptr<DeviceGroup> RecordDevices(std::function<void(int64_t record)> compute);
+// servers' step of learning makes 1. Each function of the work is called once in a step.
+std::unique_ptr<DeviceGroup> RecordDevices(RecordWork work);
 
 // A device for evaluations, which finds for every record the loss that LossOf says. `compute` is
 // called once for each.
 std::unique_ptr<Device> ScoringDevice(std::function<void()> compute);
 
-// The sum of the elements of all kernels. Errors of BundleReader.
-absl::StatusOr<double> LossOf(const BundleReader& snapshot);
+// The sum of the elements of all kernels, and, with a table, of the first ones of the rows of the
+// only record that is evaluated. Errors of BundleReader and RecordRows::ReadCounts.
+absl::StatusOr<double> LossOf(const BundleReader& snapshot, const RecordJob& job);
+
+// What a step adds to an element in all: the learning rate.
+int64_t RecordRate(const RecordJob& job);
 
 // The names of the variables.
 std::vector<std::string> RecordVariables();

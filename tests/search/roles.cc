@@ -9,6 +9,7 @@
 #include "core/base/clock.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/client/sharded_parameter_client.h"
+#include "core/config/initial_values.h"
 #include "core/config/train_config.h"
 #include "core/device/device.h"
 #include "core/model/spec/model_spec.h"
@@ -38,7 +39,8 @@ SimRoles::SimRoles(const Surroundings& around)
       is_replaced_(around.is_replaced),
       model_dir_(config_.checkpoint().model_dir()),
       config_hash_(ConfigHash(config_)),
-      dataset_(scenario_.job.records) {}
+      dataset_(scenario_.job.records, scenario_.job.table),
+      eval_dataset_(1, scenario_.job.table) {}
 
 absl::Status SimRoles::Run(SimProcess* process) {
   if (process->node == 0) return RunChief(process);
@@ -99,7 +101,9 @@ absl::Status SimRoles::RunChief(SimProcess* process) {
   options.incarnation = scheduler_->Random();
   options.config = config_;
   options.config_hash = config_hash_;
-  options.variables = InferModelSpec(config_.model())->variables;
+  const ModelSpec spec = *InferModelSpec(config_.model());
+  options.variables = spec.variables;
+  options.tables = *TablesWithInitialValues(config_.initial_values(), spec.variables, spec.tables);
   options.train_records = scenario_.job.records;
   options.expects_evaluator = scenario_.evaluators > 0;
   options.address = "chief";
@@ -176,10 +180,13 @@ absl::Status SimRoles::RunWorker(SimProcess* process) {
   options.config = config_;
   options.config_hash = config_hash_;
   DeviceGroup* const devices =
-      RecordDevices([this](int64_t record) {
-        rules_->NoteComputed(record);
-        scheduler_->WaitFor(this, scheduler_->Between(absl::Milliseconds(1), scenario_.step_time));
-      }).release();
+      RecordDevices({[this](int64_t record) {
+                       rules_->NoteComputed(record);
+                       scheduler_->WaitFor(
+                           this, scheduler_->Between(absl::Milliseconds(1), scenario_.step_time));
+                     },
+                     [this](const std::vector<float>& rows) { rules_->CheckRead(rows); }})
+          .release();
   auto* const worker = new Worker(
       options, new SimChiefService(network_, process, 0),
       [this, process](ParameterClientRequest request) {

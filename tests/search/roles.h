@@ -76,7 +76,7 @@ class SimRoles {
   const uint64_t config_hash_;
   const RecordDataset dataset_;
   // Of one record.
-  const RecordDataset eval_dataset_ = RecordDataset(1);
+  const RecordDataset eval_dataset_;
 };
 
 }  // namespace keelson

@@ -13,6 +13,8 @@ using Kind = SimFault::Kind;
 
 // How long a replaced process acts beside its successor.
 constexpr absl::Duration kAwake = absl::Seconds(4);
+// Of the numbers that say whether a job has a table, so that they do not depend on others.
+constexpr uint64_t kTableDice = 0xc2b2ae3d27d4eb4f;
 
 std::string ModeName(RecordMode mode) {
   switch (mode) {
@@ -143,12 +145,12 @@ std::string Scenario::NameOf(size_t node) const {
 }
 
 std::string Scenario::ToString() const {
-  std::string text =
-      absl::StrCat("seed ", seed, ": ", ModeName(job.mode), ", ", servers, " servers, ", workers,
-                   " workers, ", evaluators, " evaluators, ", job.records, " records, depth ",
-                   job.depth, ", a snapshot every ", job.save_steps, " steps, written by ",
-                   servers_write ? "servers" : "the chief", ", steps of up to ",
-                   absl::FormatDuration(step_time), ", faults: ", profile, "\n");
+  std::string text = absl::StrCat(
+      "seed ", seed, ": ", ModeName(job.mode), ", ", servers, " servers, ", workers, " workers, ",
+      evaluators, " evaluators, ", job.records, " records, depth ", job.depth,
+      job.table ? ", a table" : "", ", a snapshot every ", job.save_steps, " steps, written by ",
+      servers_write ? "servers" : "the chief", ", steps of up to ", absl::FormatDuration(step_time),
+      ", faults: ", profile, "\n");
   for (const SimFault& fault : faults) absl::StrAppend(&text, "  ", ToText(*this, fault), "\n");
   return text;
 }
@@ -175,6 +177,9 @@ Scenario MakeScenario(uint64_t seed, uint64_t faults) {
   constexpr size_t kEvaluators[] = {0, 0, 1, 2};
   scenario.evaluators = kEvaluators[dice.Roll(0, 3)];
   scenario.score_time = dice.Milliseconds(1, 2000);
+  scenario.job.table = Dice(seed ^ kTableDice).OnceIn(3);
+  // Models with tables are not trained otherwise.
+  if (scenario.job.table) scenario.job.depth = 1;
   const FaultProfile profile = DrawProfile(seed);
   scenario.profile = FaultProfileName(profile);
   std::vector<SimFault> drawn;

@@ -33,10 +33,13 @@ struct Verdict {
 // - initial: after the first commit no shard is given initial values.
 // - score: every evaluation is of a committed snapshot and its values, none is scored twice unless
 //   its claim has ended, and the job's last one is scored (evaluation_rule.h).
+// - read: rows of the table that a worker reads have whole updates, and none of theirs alone
+//   (record_rows.h).
 // - snapshot: after the first commit there is always one that can be opened, and the newest of
-//   these is whole, of one round, and has no traces of workers that are over (snapshot_rule.h). A
-//   power cut may take the first one away while it is being committed, that is before any gradient
-//   is computed.
+//   these is whole, of one round, and has no traces of workers that are over (snapshot_rule.h).
+//   With a table every row is what its number of updates says, and each shard's rows and variables
+//   have the same pushes and rounds (record_rows.h). A power cut may take the first one away while
+//   it is being committed, that is before any gradient is computed.
 // - end: no role gives up for good.
 // - progress: the job ends within two minutes of the last fault's end.
 // `log`: the roles' logs are written to standard error. Whatever was killed stays in memory, so the
