@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "core/checkpoint/checkpoint_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ps_server/service/row_messages_testing.h"
 #include "ps_server/service/shard_testing.h"
 
 namespace keelson {
@@ -23,11 +25,11 @@ using ::testing::FloatNear;
 constexpr char kGoldenOptimizer[] = "adam {}";
 constexpr uint64_t kGoldenWorker = 1;
 
-Placement GoldenPlacement(size_t num_shards) {
+Placement GoldenPlacement(size_t num_shards, std::vector<TableSpec> tables = {}) {
   const Initializer quarter = {Initializer::Kind::kConstant, 0.25f, 0};
   return Placement::Compute(
       {{"dense/kernel", Shape({6, 3}), quarter}, {"dense/bias", Shape({3}), quarter}}, num_shards,
-      /*block_elements=*/4);
+      /*block_elements=*/4, std::move(tables));
 }
 
 class GoldenSnapshotTest : public testing::Test {
@@ -69,6 +71,36 @@ TEST_F(GoldenSnapshotTest, RestoresOnAnyNumberOfServers) {
       // Adam's steps with a constant gradient are as long as the learning rate.
       EXPECT_THAT(values, Each(FloatNear(0.25f - 3 * kTestLearningRate, 1e-4f))) << name;
     }
+  }
+}
+
+// The version that wrote it knew no tables.
+TEST_F(GoldenSnapshotTest, RestoresAModelThatHasTablesNow) {
+  RowsById gradients;
+  for (uint64_t id = 0; id < 300; ++id) gradients[id << 56 | id] = {1, 1, 1};
+  const MessageRows pushed = {.table = 0, .rows = gradients};
+  for (const size_t shards : {1, 2, 3}) {
+    const Placement placement = GoldenPlacement(shards, TestTables());
+    const TestServers servers = StartServers(placement, kGoldenOptimizer, directory_, 3);
+    for (const auto& [name, values] : PullAll(placement, servers)) {
+      EXPECT_THAT(values, Each(FloatNear(0.25f - 3 * kTestLearningRate, 1e-4f))) << name;
+    }
+    size_t rows = 0;
+    for (size_t s = 0; s < shards; ++s) {
+      const auto count = [&] {
+        const auto answer =
+            CallBulk(&servers[s]->handler, BulkMethod::kPull, RowPullOf(placement, s, {pushed}));
+        EXPECT_TRUE(answer.ok()) << answer.status();
+        return RowsOf(placement, s, {pushed}, *answer)[0].size();
+      };
+      EXPECT_EQ(count(), 0u);
+      const auto push = CallBulk(&servers[s]->handler, BulkMethod::kPush,
+                                 RowPushOf(placement, s, kGoldenWorker, 4, {pushed}));
+      ASSERT_TRUE(push.ok()) << push.status();
+      EXPECT_EQ(push->header.duplicate_blocks, 0u);
+      rows += count();
+    }
+    EXPECT_EQ(rows, gradients.size());
   }
 }
 
