@@ -145,18 +145,20 @@ class RowReceiver {
   }
 
  private:
+  using Place = std::tuple<uint32_t, uint32_t, uint64_t>;  // partition, table, id
+
   // By partition, then table, then id.
   absl::Status CheckIds(const Chunk::Rows& rows, const ServedTable& table, const std::string& name,
                         const std::vector<uint64_t>& ids) {
     const uint64_t salt = TableSalt(table.spec.name);
     for (const uint64_t id : ids) {
-      const std::tuple<uint32_t, uint32_t, uint64_t> place = {rows.partition(), rows.table(), id};
-      if (RowPartitionOf(MixId(id, salt)) != rows.partition() ||
-          (last_.has_value() && place <= *last_)) {
+      const Place place = {rows.partition(), rows.table(), id};
+      if (RowPartitionOf(MixId(id, salt)) != rows.partition() || (any_ && place <= last_)) {
         return absl::InvalidArgumentError(
             absl::StrCat(name, ": id ", id, " is of another partition or out of order"));
       }
       last_ = place;
+      any_ = true;
     }
     return absl::OkStatus();
   }
@@ -176,7 +178,8 @@ class RowReceiver {
   }
 
   TableStore* const store_;
-  std::optional<std::tuple<uint32_t, uint32_t, uint64_t>> last_;
+  Place last_;
+  bool any_ = false;  // there is a last one
 };
 
 absl::Status RestoreApplied(const Chunk& first, TableStore* store) {
