@@ -10,6 +10,7 @@
 #include "ps_server/service/refuse_path.h"
 #include "ps_server/snapshots/shard_files.h"
 #include "ps_server/snapshots/streamed_shard.h"
+#include "ps_server/snapshots/table_files.h"
 
 namespace keelson {
 
@@ -94,6 +95,9 @@ absl::StatusOr<std::unique_ptr<ShardStore>> InitializeCalls::MakeStore(
             std::move(table_optimizers), std::move(learning_rate), request.seed()},
            making);
   RETURN_IF_ERROR(store.status());
+  if ((*store)->tables() != nullptr) {
+    RETURN_IF_ERROR(CheckColumnNames(*(*store)->tables(), (*store)->placement().variables()));
+  }
   LogInfo("shard ", request.shard(), " of ", request.placement().num_shards(),
           " ready: ", (*store)->value_bytes(), " bytes of values, ", (*store)->slot_bytes(),
           " of slots, ",

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
@@ -229,6 +230,23 @@ TEST_F(StreamedRowsTest, RowsThatMakeNoSenseAreNamed) {
   chunks_ = good;
   chunks_[5].add_blocks();
   ExpectRefused("found another block or rows");
+}
+
+TEST(TableColumnNames, AreNoVariables) {
+  for (const std::string name :
+       {"users/keys", "items/values", "users/last_step", "items/updates", "users/Momentum"}) {
+    const Placement placement = Placement::Compute({{name, Shape({2}), {}}}, 1, 1000, TestTables());
+    TestServer server;
+    v1::InitializeShardResponse response;
+    const absl::Status status =
+        server.handler.Initialize(InitializeRequest(placement, 0, "momentum {}"), &response);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_EQ(status.message(),
+              absl::StrCat("placement.variables: expected names that no column of table \"",
+                           name.substr(0, 5), "\" has in snapshots, found \"", name, "\""));
+  }
+  StartServers(Placement::Compute({{"users/Adam", Shape({2}), {}}}, 1, 1000, TestTables()),
+               "momentum {}");
 }
 
 }  // namespace

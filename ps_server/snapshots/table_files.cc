@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread_pool.h"
+#include "core/checkpoint/stored_blocks.h"
 #include "core/checkpoint/stored_tables.h"
 #include "core/tensor/initializer_proto.h"
 
@@ -114,6 +117,26 @@ std::vector<TableSlot> SlotsOf(const ServedTable& table) {
     slots.push_back({slot.name, static_cast<int64_t>(slot.floats), slot.initial_value});
   }
   return slots;
+}
+
+absl::Status CheckColumnNames(const TableStore& store, absl::Span<const VariableSpec> variables) {
+  std::map<std::string, absl::string_view> tables;  // by the names of their columns
+  for (const ServedTable& table : store.tables()) {
+    const std::string& name = table.spec.name;
+    for (const auto& column : {KeysTensorName(name), ValuesTensorName(name),
+                               LastStepTensorName(name), UpdatesTensorName(name)}) {
+      tables[column] = name;
+    }
+    for (const TableSlot& slot : SlotsOf(table)) tables[SlotTensorName(name, slot.name)] = name;
+  }
+  for (const VariableSpec& variable : variables) {
+    const auto column = tables.find(variable.name);
+    if (column == tables.end()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("placement.variables: expected names that no column of table \"",
+                     column->second, "\" has in snapshots, found \"", variable.name, "\""));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckTableRanges(const TableStore& store, const TableCut& cut,

@@ -10,6 +10,7 @@
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_writer.h"
 #include "core/checkpoint/table_columns.h"
+#include "core/tensor/variable.h"
 #include "keelson/v1/checkpoint.pb.h"
 #include "ps_server/units/table_store.h"
 
@@ -17,6 +18,10 @@ namespace keelson {
 
 // The slots of a table's rows.
 std::vector<TableSlot> SlotsOf(const ServedTable& table);
+
+// INVALID_ARGUMENT: a variable has the name of a tensor in which snapshots have a table's rows. (A
+// configuration cannot name one so.)
+absl::Status CheckColumnNames(const TableStore& store, absl::Span<const VariableSpec> variables);
 
 // INVALID_ARGUMENT: `ranges` are not for each of the cut's tables a place where its rows fit.
 absl::Status CheckTableRanges(const TableStore& store, const TableCut& cut,
