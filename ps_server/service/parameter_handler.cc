@@ -230,8 +230,11 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   status->set_open_round(open.round);
   status->set_open_attempt(open.attempt);
   if (store.tables() == nullptr) return;
-  for (const TableSize& size : store.tables()->Sizes()) {
+  const std::vector<TableSize> sizes = store.tables()->Sizes();
+  for (size_t t = 0; t < sizes.size(); ++t) {
+    const TableSize& size = sizes[t];
     v1::TablePartStatus* const part = status->add_tables();
+    part->set_name(store.tables()->tables()[t].spec.name);
     part->set_rows(size.rows);
     part->set_bytes(size.bytes);
     part->set_refused_rows(size.refused_rows);

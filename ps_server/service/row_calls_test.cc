@@ -59,6 +59,7 @@ TEST_F(RowCallsTest, ReadingMakesNoRow) {
   const v1::ShardStatus status = StatusOf(&server_.handler);
   ASSERT_EQ(status.tables_size(), 2);
   for (const v1::TablePartStatus& table : status.tables()) EXPECT_EQ(table.rows(), 0);
+  EXPECT_EQ(status.tables(0).name(), placement_.tables()[0].name);
 }
 
 TEST_F(RowCallsTest, ARowBeginsWithItsInitialValues) {

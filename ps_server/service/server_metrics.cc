@@ -62,6 +62,20 @@ void CollectStaleness(const ServerFigures& figures, MetricPage* page) {
   }
 }
 
+void CollectTables(const v1::ShardStatus& shard, MetricPage* page) {
+  if (shard.tables().empty()) return;
+  MetricFamily& rows = page->Gauge("keelson_ps_table_rows", "Rows of a table in the shard.");
+  MetricFamily& bytes = page->Gauge("keelson_ps_table_bytes",
+                                    "Their memory: values, slots, the index and what cuts keep.");
+  MetricFamily& refused = page->Counter("keelson_ps_table_refused_rows_total",
+                                        "Updates left out as there was no memory for a new row.");
+  for (const v1::TablePartStatus& table : shard.tables()) {
+    rows.Add(static_cast<double>(table.rows()), {{"table", table.name()}});
+    bytes.Add(static_cast<double>(table.bytes()), {{"table", table.name()}});
+    refused.Add(static_cast<double>(table.refused_rows()), {{"table", table.name()}});
+  }
+}
+
 void CollectShard(const v1::ShardStatus& shard, MetricPage* page) {
   const bool ready = shard.state() == v1::ShardStatus::READY;
   AddGauge("keelson_ps_shard_ready", "1: the server holds its shard.", ready ? 1 : 0, page);
@@ -74,6 +88,7 @@ void CollectShard(const v1::ShardStatus& shard, MetricPage* page) {
   AddGauge("keelson_ps_shard_step", "Pushes and rounds in the values.", shard.shard_step(), page);
   AddGauge("keelson_ps_value_bytes", "Values of the shard.", shard.value_bytes(), page);
   AddGauge("keelson_ps_slot_bytes", "The optimizer's slots.", shard.slot_bytes(), page);
+  CollectTables(shard, page);
 }
 
 }  // namespace

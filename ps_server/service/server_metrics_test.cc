@@ -78,6 +78,21 @@ TEST(ServerMetrics, DescribeTheShardOnceItIsThere) {
   EXPECT_EQ(samples.at("keelson_ps_credits"), 8);
 }
 
+TEST(ServerMetrics, TellOfEachTable) {
+  v1::ShardStatus shard;
+  shard.set_state(v1::ShardStatus::READY);
+  EXPECT_EQ(Samples(shard, {}).count("keelson_ps_table_rows{table=\"users\"}"), 0);
+  v1::TablePartStatus* const table = shard.add_tables();
+  table->set_name("users");
+  table->set_rows(5);
+  table->set_bytes(640);
+  table->set_refused_rows(2);
+  const std::map<std::string, double> samples = Samples(shard, {});
+  EXPECT_EQ(samples.at("keelson_ps_table_rows{table=\"users\"}"), 5);
+  EXPECT_EQ(samples.at("keelson_ps_table_bytes{table=\"users\"}"), 640);
+  EXPECT_EQ(samples.at("keelson_ps_table_refused_rows_total{table=\"users\"}"), 2);
+}
+
 TEST(ServerMetrics, AskTheHandler) {
   StopSignal end;
   ParameterHandler handler({}, Clock::Real(), &end);

@@ -47,8 +47,12 @@ TableSize& TableSize::operator+=(const TableSize& other) {
 
 TablePartition::TablePartition(absl::Span<const ServedTable> tables, size_t unit,
                                AppliedSequences* sequences)
-    : tables_(tables), unit_(unit), sequences_(sequences), refused_rows_(tables.size()) {
-  for (const ServedTable& table : tables) rows_.push_back(std::make_unique<RowTable>(&table.rows));
+    : tables_(tables), unit_(unit), sequences_(sequences), sizes_(tables.size()) {
+  MutexLock lock(&mu_);
+  for (size_t t = 0; t < tables.size(); ++t) {
+    rows_.push_back(std::make_unique<RowTable>(&tables[t].rows));
+    NoteSize(t);
+  }
 }
 
 bool TablePartition::Apply(const PushIdentity& push, const RowTime& time,
@@ -63,6 +67,7 @@ bool TablePartition::Apply(const PushIdentity& push, const RowTime& time,
       mu_.AssertHeld();
       UpdateRows(update.table, ids, time, gradients);
     });
+    NoteSize(update.table);
   }
   return true;
 }
@@ -106,6 +111,7 @@ void TablePartition::CommitRound(const RowTime& time) {
                        mu_.AssertHeld();
                        UpdateRows(t, ids, time, means);
                      });
+    NoteSize(t);
   }
   sum_ = nullptr;
 }
@@ -135,6 +141,7 @@ void TablePartition::UpdateRows(size_t table, absl::Span<const uint64_t> ids, co
   std::array<float*, kRowsAtATime> rows;
   std::array<uint16_t, kRowsAtATime> updates;
   std::array<uint32_t, kRowsAtATime> missed;
+  int64_t refused = 0;
   const size_t n = ids.size();
   // An error is a row that could not be made, which is null.
   rows_[table]->FindOrCreate(ids, n, absl::MakeSpan(headers).first(n)).IgnoreError();
@@ -144,11 +151,12 @@ void TablePartition::UpdateRows(size_t table, absl::Span<const uint64_t> ids, co
     updates[i] = row == nullptr ? 0 : row->updates;
     missed[i] = row == nullptr || row->updates == 0 ? 0 : MissedBetween(row->last_step, time.step);
     if (row == nullptr) {
-      ++refused_rows_[table];
+      ++refused;
     } else {
       NoteUpdate(time.step, row);
     }
   }
+  sizes_[table].refused_rows.fetch_add(refused, std::memory_order_relaxed);
   RowBatch batch;
   batch.rows = absl::MakeConstSpan(rows).first(n);
   batch.gradients.data = reinterpret_cast<const uint8_t*>(gradients.data());
@@ -209,22 +217,28 @@ void TablePartition::ReadRows(const RowTime& time, const RowQuery& query) const 
 }
 
 std::vector<TableSize> TablePartition::Sizes() const {
-  MutexLock lock(&mu_);
   std::vector<TableSize> sizes;
-  for (size_t t = 0; t < rows_.size(); ++t) {
-    const RowTable& rows = *rows_[t];
-    const size_t bytes = rows.row_bytes() + rows.index_bytes() + rows.undo_bytes();
-    sizes.push_back(
-        {static_cast<int64_t>(rows.rows()), static_cast<int64_t>(bytes), refused_rows_[t]});
+  for (const NotedSize& size : sizes_) {
+    sizes.push_back({size.rows.load(std::memory_order_relaxed),
+                     size.bytes.load(std::memory_order_relaxed),
+                     size.refused_rows.load(std::memory_order_relaxed)});
   }
   return sizes;
 }
 
+void TablePartition::NoteSize(size_t table) {
+  const RowTable& rows = *rows_[table];
+  const size_t bytes = rows.row_bytes() + rows.index_bytes() + rows.undo_bytes();
+  sizes_[table].rows.store(static_cast<int64_t>(rows.rows()), std::memory_order_relaxed);
+  sizes_[table].bytes.store(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+}
+
 void TablePartition::StartCut(uint64_t generation) {
   MutexLock lock(&mu_);
-  for (const auto& rows : rows_) {
-    rows->EndCut();
-    rows->StartCut(generation).IgnoreError();  // none is open, and generations rise
+  for (size_t t = 0; t < rows_.size(); ++t) {
+    rows_[t]->EndCut();
+    rows_[t]->StartCut(generation).IgnoreError();  // none is open, and generations rise
+    NoteSize(t);
   }
   cut_ = generation;
 }
@@ -232,7 +246,10 @@ void TablePartition::StartCut(uint64_t generation) {
 void TablePartition::EndCut(uint64_t generation) {
   MutexLock lock(&mu_);
   if (cut_ != generation) return;
-  for (const auto& rows : rows_) rows->EndCut();
+  for (size_t t = 0; t < rows_.size(); ++t) {
+    rows_[t]->EndCut();
+    NoteSize(t);
+  }
   cut_ = 0;
 }
 
@@ -270,6 +287,7 @@ absl::Status TablePartition::AddRows(size_t table, absl::Span<const uint64_t> id
     RETURN_IF_ERROR(
         rows_[table]->FindOrCreate(part, part.size(), absl::MakeSpan(rows).first(part.size())));
     for (size_t i = 0; i < part.size(); ++i) fill(begin + i, rows[i]);
+    NoteSize(table);
   }
   return absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 #ifndef KEELSON_PS_SERVER_UNITS_TABLE_PARTITION_H_
 #define KEELSON_PS_SERVER_UNITS_TABLE_PARTITION_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -105,7 +106,7 @@ class TablePartition {
   // Adds rows to answers; reading creates none.
   void Read(const RowTime& time, absl::Span<const RowQuery> queries) const;
 
-  // Of each table.
+  // Of each table, as of its last change. Waits for nothing.
   std::vector<TableSize> Sizes() const;
 
   // ---- Cuts. One is open at a time; StartCut ends the one before. Generations rise.
@@ -144,6 +145,8 @@ class TablePartition {
                   absl::Span<const float> gradients) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReadRows(const RowTime& time, const RowQuery& query) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Has Sizes tell what there is of the table now.
+  void NoteSize(size_t table) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const absl::Span<const ServedTable> tables_;
   const size_t unit_;
@@ -153,7 +156,14 @@ class TablePartition {
   std::vector<std::unique_ptr<RowTable>> rows_ ABSL_GUARDED_BY(mu_);  // by table
   std::unique_ptr<RowRoundSum> sum_ ABSL_GUARDED_BY(mu_);             // null: no round is open
   uint64_t cut_ ABSL_GUARDED_BY(mu_) = 0;                             // 0: none is open
-  std::vector<int64_t> refused_rows_ ABSL_GUARDED_BY(mu_);            // by table
+
+  // By table; written with the lock, read without.
+  struct NotedSize {
+    std::atomic<int64_t> rows{0};
+    std::atomic<int64_t> bytes{0};
+    std::atomic<int64_t> refused_rows{0};
+  };
+  std::vector<NotedSize> sizes_;
 };
 
 }  // namespace keelson

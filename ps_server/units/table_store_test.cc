@@ -116,6 +116,20 @@ TEST_F(TableStoreTest, AnEndedCutKeepsNothing) {
   EXPECT_EQ(store_->Sizes()[1].bytes, before);
 }
 
+TEST_F(TableStoreTest, SizesAreToldWhileAPartitionIsLocked) {
+  const std::vector<uint64_t> ids = IdsBelow(100);
+  Push(ids, 1);
+  const std::shared_ptr<const TableCut> cut = store_->Cut();
+  const uint32_t partition = RowPartitionOf(MixId(ids[0], TableSalt("users")));
+  int64_t rows = 0;
+  const absl::Status status = cut->Read(
+      partition, 1,
+      [&](const RowTable&, absl::Span<const RowHeader* const>) { rows = store_->Sizes()[1].rows; },
+      [] { return absl::OkStatus(); });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(rows, 100);
+}
+
 TEST_F(TableStoreTest, WhoReadsACutMayStop) {
   Push(IdsBelow(100), 1);
   const std::shared_ptr<const TableCut> cut = store_->Cut();
