@@ -13,6 +13,7 @@
 #include "cli/mode_text.h"
 #include "cli/text_table.h"
 #include "core/cluster/figures.h"
+#include "core/cluster/table_totals.h"
 #include "google/protobuf/util/json_util.h"
 
 namespace keelson {
@@ -122,6 +123,18 @@ void AddServers(const v1::JobStatus& status, TextTable* table) {
   }
 }
 
+std::string TablesText(const v1::JobStatus& status) {
+  TableTotals sums;
+  for (const v1::ServerStatus& server : status.servers()) sums.AddShard(server.tables());
+  TextTable tables;
+  tables.AddRow({"table", "rows", "memory", "refused rows", "max/mean of servers"});
+  for (const TableTotal& table : sums.totals()) {
+    tables.AddRow({table.name, absl::StrCat(table.rows), BytesText(table.bytes),
+                   absl::StrCat(table.refused_rows), absl::StrFormat("%.2f", table.balance)});
+  }
+  return sums.totals().empty() ? "" : absl::StrCat("\n", tables.ToString());
+}
+
 }  // namespace
 
 std::string JobStatusText(const v1::JobStatus& status) {
@@ -138,6 +151,7 @@ std::string JobStatusText(const v1::JobStatus& status) {
     AddServers(status, &servers);
     absl::StrAppend(&text, "\n", servers.ToString());
   }
+  absl::StrAppend(&text, TablesText(status));
   return text;
 }
 

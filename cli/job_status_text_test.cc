@@ -76,6 +76,20 @@ TEST_F(JobStatusTextTest, TellsOfTheServers) {
               HasSubstr("ps-0  restoring  1         250   3.0 MiB  1.5 MiB  2        ps-0:2222\n"));
 }
 
+TEST_F(JobStatusTextTest, TellsOfTheTables) {
+  EXPECT_EQ(JobStatusText(status_).find("max/mean"), std::string::npos);
+  for (const int64_t rows : {1000, 3000}) {
+    v1::TablePartStatus* const table = status_.add_servers()->add_tables();
+    table->set_name("users");
+    table->set_rows(rows);
+    table->set_bytes(1 << 20);
+    table->set_refused_rows(7);
+  }
+  EXPECT_THAT(JobStatusText(status_),
+              HasSubstr("\ntable  rows  memory   refused rows  max/mean of servers\n"
+                        "users  4000  2.0 MiB  14            1.50\n"));
+}
+
 TEST_F(JobStatusTextTest, TellsWhyTheJobFailed) {
   status_.Clear();
   status_.set_phase(v1::FAILED);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "core/cluster/figures.h"
 #include "core/cluster/staleness_buckets.h"
+#include "core/cluster/table_totals.h"
 
 namespace keelson {
 namespace {
@@ -101,11 +102,31 @@ Json ServerJson(const ServerView& server, const TaskFigures& tasks) {
   json["value_bytes"] = server.value_bytes;
   json["slot_bytes"] = server.slot_bytes;
   json["clients"] = server.clients;
+  for (const v1::TablePartStatus& table : server.tables) {
+    json["tables"].push_back({{"name", table.name()},
+                              {"rows", table.rows()},
+                              {"bytes", table.bytes()},
+                              {"refused_rows", table.refused_rows()}});
+  }
   const auto rates = tasks.servers().find(server.task);
   if (server.kind != ServerView::kAlive || rates == tasks.servers().end()) return json;
   json["pushed_bytes_per_second"] = rates->second.pushed_bytes_per_second;
   json["pulled_bytes_per_second"] = rates->second.pulled_bytes_per_second;
   return json;
+}
+
+Json TablesJson(const std::vector<ServerView>& servers) {
+  TableTotals sums;
+  for (const ServerView& server : servers) sums.AddShard(server.tables);
+  Json tables = Json::array();
+  for (const TableTotal& table : sums.totals()) {
+    tables.push_back({{"name", table.name},
+                      {"rows", table.rows},
+                      {"bytes", table.bytes},
+                      {"refused_rows", table.refused_rows},
+                      {"balance", table.balance}});
+  }
+  return tables;
 }
 
 Json SnapshotsJson(const SnapshotFigures& figures, absl::Time now) {
@@ -158,6 +179,8 @@ void AddTasks(const StatusReport& report, Json* json) {
   for (const ServerView& server : report.servers) {
     servers.push_back(ServerJson(server, report.tasks));
   }
+  Json tables = TablesJson(report.servers);
+  if (!tables.empty()) (*json)["tables"] = std::move(tables);
 }
 
 }  // namespace

@@ -70,9 +70,12 @@ struct StatusReport {
 //                             chief or those before has {task, role, index, state, since, restarts}
 //                             only, its state is "waiting", and since is when this chief began
 //   servers                   list of {task, address, state, since, restarts}, and once it has
-//                             answered: shard_step, value_bytes, slot_bytes, clients,
+//                             answered: shard_step, value_bytes, slot_bytes, clients, with tables
+//                             `tables`, a list of {name, rows, bytes, refused_rows}, and
 //                             while it is alive pushed_bytes_per_second, pulled_bytes_per_second;
 //                             state as ServerKindName, restarts as this chief has seen them
+//   tables                    of a job that has some: list of {name, rows, bytes, refused_rows,
+//                             balance} over the servers' newest answers; see TableTotal
 //   waiting_for               list of missing servers; only while WAITING_FOR_SERVERS
 std::string StatusJson(const StatusReport& report);
 

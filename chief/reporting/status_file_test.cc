@@ -210,6 +210,29 @@ TEST_F(StatusFileTest, AServerIsTold) {
   EXPECT_FALSE(Written()["servers"][0].contains("pushed_bytes_per_second"));
 }
 
+TEST_F(StatusFileTest, TablesAreAddedUpOverTheServers) {
+  EXPECT_FALSE(Written().contains("tables"));
+  servers_.resize(2);
+  for (int s = 0; s < 2; ++s) {
+    v1::ShardStatus answer = Answer(v1::ShardStatus::READY, 0xb);
+    v1::TablePartStatus* const table = answer.add_tables();
+    table->set_name("users");
+    table->set_rows(10 + 20 * s);
+    table->set_bytes(1000);
+    table->set_refused_rows(s);
+    servers_[s].NoteAnswer(answer, kNow);
+  }
+  EXPECT_EQ(Written()["tables"], Json::array({{{"name", "users"},
+                                               {"rows", 40},
+                                               {"bytes", 2000},
+                                               {"refused_rows", 1},
+                                               {"balance", 1.5}}}));
+  EXPECT_EQ(Written()["servers"][1]["tables"],
+            Json::array({{{"name", "users"}, {"rows", 30}, {"bytes", 1000}, {"refused_rows", 1}}}));
+  servers_[1].NoteAnswer(Answer(v1::ShardStatus::EMPTY, 0xc), kNow);
+  EXPECT_EQ(Written()["tables"][0]["rows"], 10);
+}
+
 TEST_F(StatusFileTest, TheNextChiefCountsItsPredecessors) {
   const ChiefIdentity first = AfterPredecessor(chief_, "");
   EXPECT_EQ(first.started, kNow);

@@ -23,6 +23,7 @@ void ServerView::NoteAnswer(const v1::ShardStatus& answer, absl::Time now) {
   pushed_bytes = answer.pushed_bytes();
   pulled_bytes = answer.pulled_bytes();
   clients = answer.active_clients();
+  tables = answer.tables();
   leaving = answer.leaving();
   Enter(this, answer.state() == v1::ShardStatus::READY ? kAlive : kRestoring, now);
 }

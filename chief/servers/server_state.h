@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/cluster/table_totals.h"
 #include "core/cluster/task.h"
 #include "keelson/v1/parameter_service.pb.h"
 
@@ -30,6 +31,8 @@ struct ServerView {
   int64_t pushed_bytes = 0;
   int64_t pulled_bytes = 0;
   int clients = 0;
+  // Of each table of the placement; none while it has no shard.
+  TablePartStatuses tables;
   // It was asked to stop, and waits for a snapshot (ShardStatus.leaving).
   bool leaving = false;
   // The number of earlier processes of the task that this chief has seen.

@@ -126,6 +126,7 @@ v1::ServerStatus ServerToProto(const ServerView& server) {
   proto.set_pushed_bytes(server.pushed_bytes);
   proto.set_pulled_bytes(server.pulled_bytes);
   proto.set_clients(server.clients);
+  *proto.mutable_tables() = server.tables;
   return proto;
 }
 
