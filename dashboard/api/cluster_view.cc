@@ -257,6 +257,22 @@ Json ChiefEntry(const Json& status) {
   return entry;
 }
 
+Json TablesJson(const Json& status) {
+  Json tables = Json::array();
+  const Json* const list = ListAt(status, "tables");
+  if (list == nullptr) return tables;
+  for (const Json& entry : *list) {
+    const std::optional<std::string> name = TextAt(entry, "name");
+    if (!name.has_value()) continue;
+    Json table = {{"name", *name}};
+    for (const char* const key : {"rows", "bytes", "refused_rows", "balance"}) {
+      CopyNumber(key, entry, &table);
+    }
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
 }  // namespace
 
 Json ClusterJson(const Run& run, const RunData& data) {
@@ -303,6 +319,8 @@ Json ClusterJson(const Run& run, const RunData& data) {
                {"figures", FigureList()},
                {"tasks", std::move(sorted)}};
   if (updated.has_value()) json["updated"] = *updated;
+  Json tables = TablesJson(data.status);
+  if (!tables.empty()) json["tables"] = std::move(tables);
   return json;
 }
 

@@ -153,6 +153,15 @@ TEST_F(ClusterViewTest, SkewOfServers) {
   EXPECT_THAT(Remarks("ps-1"), ElementsAre("skew: 1.6 times the servers' mean traffic"));
 }
 
+TEST_F(ClusterViewTest, TellsOfTables) {
+  EXPECT_FALSE(Cluster().contains("tables"));
+  const Json users = {
+      {"name", "users"}, {"rows", 40}, {"bytes", 2000}, {"refused_rows", 0}, {"balance", 1.5}};
+  data_.status["tables"] = Json::array({users, {{"rows", 1}}, 7});
+  data_.status["tables"][0]["unknown"] = 1;
+  EXPECT_EQ(Cluster()["tables"], Json::array({users}));
+}
+
 TEST_F(ClusterViewTest, AChiefThatIsAwayIsDownSinceItsLastWord) {
   age_ = absl::Seconds(20);
   EXPECT_EQ(Cluster()["stale"], true);

@@ -180,6 +180,16 @@ export interface Cluster {
   stale: boolean;
   figures: Figure[];
   tasks: ClusterTask[];
+  tables?: ClusterTable[];
+}
+
+// An embedding table over all servers; `balance` is the most rows of a server over their mean.
+export interface ClusterTable {
+  name: string;
+  rows?: number;
+  bytes?: number;
+  refused_rows?: number;
+  balance?: Value;
 }
 
 export interface Placement {

@@ -9,6 +9,7 @@ import {stepLegend} from "./cluster_bars";
 import {TaskDetail} from "./cluster_detail";
 import {medianSpeed, needsAttention, placementVersion, ROLES, sortTasks, trains} from "./cluster_model";
 import {PlacementCard} from "./cluster_placement";
+import {TablesCard} from "./cluster_tables";
 import {TaskTable, type Figures} from "./cluster_row";
 import {Tip} from "./cluster_tip";
 
@@ -28,6 +29,7 @@ class ClusterPage {
   private readonly tip = new Tip();
   private readonly sections = new Map<TaskRole, Section>();
   private readonly placement = new PlacementCard(this.tip);
+  private readonly tables = new TablesCard();
   private readonly summary = h("p", {class: "row", testid: "cluster-summary"});
   private readonly announcement = h("p", {class: "visually-hidden", "aria-live": "polite"});
   private readonly note = h("p", {class: "cluster-note", hidden: true, testid: "cluster-note"});
@@ -47,7 +49,8 @@ class ClusterPage {
       h("div", {class: "card cluster-head"}, this.summary, h("span", {class: "spacer"}),
         h("label", null, this.filter, "Only what needs attention")),
       this.note, this.announcement, this.nothing,
-      ...[...this.sections.values()].map((section) => section.element), this.placement.element, this.tip.element));
+      ...[...this.sections.values()].map((section) => section.element), this.tables.element, this.placement.element,
+      this.tip.element));
     this.placement.element.hidden = true;
     this.ends.push(
       context.stream.on("cluster", (cluster) => this.receive(cluster)),
@@ -140,6 +143,7 @@ class ClusterPage {
     const tasks = sortTasks(cluster.tasks);
     const remarkable = tasks.filter(needsAttention);
     this.drawSummary(tasks, remarkable.length);
+    this.tables.show(cluster.tables ?? []);
     this.note.hidden = !cluster.stale;
     setText(this.note, cluster.stale
       ? `The chief has not written since ${formatTime(cluster.updated)}: what is said of the others is old.` : "");

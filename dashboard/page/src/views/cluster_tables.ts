@@ -1,0 +1,37 @@
+// The embedding tables that the servers hold: their rows and memory.
+
+import type {ClusterTable} from "../api";
+import {h} from "../dom";
+import {formatBytes, formatCount, formatNumber} from "../format";
+import {SortableTable} from "../sortable_table";
+
+export class TablesCard {
+  readonly element = h("section", {class: "card tables", testid: "tables", "aria-labelledby": "tables-title", hidden: true});
+  private readonly table = new SortableTable<ClusterTable>({
+    testid: "embedding-tables", caption: "Embedding tables, their rows and memory",
+    key: (table) => table.name,
+    columns: [
+      {id: "name", title: "Table", sort: (table) => table.name, cell: (table) => h("code", null, table.name)},
+      {id: "rows", title: "Rows", number: true, sort: (table) => table.rows, cell: (table) => formatCount(table.rows)},
+      {id: "bytes", title: "Memory", number: true, sort: (table) => table.bytes, cell: (table) => formatBytes(table.bytes)},
+      {
+        id: "balance", title: "Most rows of a server × mean", number: true,
+        cell: (table) => formatNumber(table.balance, 3),
+      },
+      {
+        id: "refused", title: "Refused rows", number: true,
+        cell: (table) => h("span", {class: (table.refused_rows ?? 0) > 0 ? "bad" : ""}, formatCount(table.refused_rows)),
+      },
+    ],
+  });
+
+  constructor() {
+    this.element.append(h("header", null, h("h3", {id: "tables-title"}, "Tables on the servers")), this.table.element);
+  }
+
+  // Hides itself where there are none.
+  show(tables: ClusterTable[]): void {
+    this.element.hidden = tables.length === 0;
+    this.table.setRows(tables);
+  }
+}
