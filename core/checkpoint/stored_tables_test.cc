@@ -232,7 +232,7 @@ TEST_F(StoredTablesTest, EachDamagedColumnIsNamed) {
   const uint32_t partition = PartitionOf(0);
   for (const std::string column : {"keys", "values", "Adagrad", "Sum", "last_step", "updates"}) {
     const std::string name = "users/" + column;
-    const StoredTensor& tensor = bundle_->contents().tensors.find(name)->second;
+    const StoredTensor tensor = bundle_->contents().tensors.find(name)->second;
     const auto first = bundle_->contents().tensors.find("users/keys")->second.slices.size();
     ASSERT_EQ(tensor.slices.size(), first);
     Write(1);

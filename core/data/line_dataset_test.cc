@@ -1,6 +1,7 @@
 #include "core/data/line_dataset.h"
 
 #include <numeric>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file_system_testing.h"

@@ -102,7 +102,8 @@ class NumberReader {
       return;
     }
     numbers->resize(count);
-    std::memcpy(numbers->data(), bytes_.data(), count * sizeof(Number));
+    // Of an empty vector data() may be null, which memcpy must not get.
+    if (count > 0) std::memcpy(numbers->data(), bytes_.data(), count * sizeof(Number));
     bytes_.remove_prefix(count * sizeof(Number));
   }
 
