@@ -142,6 +142,26 @@ MENDS: Dict[str, Mend] = {
             )
         ],
     ),
+    "M": Mend(
+        "a partition of a table's rows takes each push once",
+        [
+            Edit(
+                "ps_server/units/table_partition.cc",
+                "  if (!TakeSequence(push)) {\n    SkipGradients(updates);\n    return false;",
+                "  if (!TakeSequence(push) && updates.empty()) {\n    SkipGradients(updates);\n    return false;",
+            )
+        ],
+    ),
+    "N": Mend(
+        "a partition of a table's rows is restored with what it had applied",
+        [
+            Edit(
+                "ps_server/units/table_partition.h",
+                "    sequences_->Restore(unit_, incarnation, sequence);",
+                "    if (sequence == 0) sequences_->Restore(unit_, incarnation, sequence);",
+            )
+        ],
+    ),
 }
 
 
