@@ -7,8 +7,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/base/file.h"
 #include "core/data/generated_clicks.h"
+#include "core/data/generated_ctr.h"
 #include "core/data/generated_regression.h"
 #include "core/data/generated_textures.h"
 #include "core/data/generated_visits.h"
@@ -22,9 +24,15 @@ namespace {
 
 constexpr double kEvalRecords = 4000;
 
-// The last evaluation of a job of so many steps with two servers and two workers.
-std::optional<EvaluationLine> Train(const std::string& config, int64_t steps) {
-  Job job(kCluster, ReadFile(absl::StrCat("configs/", config, ".textproto")).value_or(""));
+std::string ConfigText(const std::string& config) {
+  return ReadFile(absl::StrCat("configs/", config, ".textproto")).value_or("");
+}
+
+// The last evaluation of a job of so many steps with two servers and two workers. `config`: its
+// name, for what is printed.
+std::optional<EvaluationLine> TrainText(const std::string& config, const std::string& text,
+                                        int64_t steps) {
+  Job job(kCluster, text);
   job.AddFlag(absl::StrCat("--training_steps=", steps));
   job.StartAll();
   job.ExpectAllDone(kHangLimit);
@@ -37,6 +45,10 @@ std::optional<EvaluationLine> Train(const std::string& config, int64_t steps) {
               static_cast<long>(last.step));
   std::fflush(stdout);
   return last;
+}
+
+std::optional<EvaluationLine> Train(const std::string& config, int64_t steps) {
+  return TrainText(config, ConfigText(config), steps);
 }
 
 TEST(KnownLossTest, RegressionComesNearTheNoise) {
@@ -87,6 +99,27 @@ TEST(KnownLossTest, EmbeddingsComeNearTheBestLossOfClicks) {
 
 TEST(KnownLossTest, InteractionsOfEmbeddingsComeNearTheBestLossOfClicks) {
   ExpectNearTheBestLossOfClicks("dlrm_toy");
+}
+
+// Vectors that are 0 have gradients of 0: the machine without them has weights alone.
+TEST(KnownLossTest, AFactorizationMachineOfRowsGainsByItsProducts) {
+  constexpr int64_t kSteps = 2000;
+  const std::string text = ConfigText("ctr_fm");
+  const std::string of_weights =
+      absl::StrReplaceAll(text, {{"normal { stddev: 0.05 }", "constant { value: 0 }"}});
+  ASSERT_NE(text, of_weights);
+  const auto machine = TrainText("ctr_fm", text, kSteps);
+  const auto weights = TrainText("ctr_fm of weights", of_weights, kSteps);
+  ASSERT_TRUE(machine.has_value() && weights.has_value());
+  const double auc = machine->metrics.at("auc"), auc_of_weights = weights->metrics.at("auc");
+  std::printf("auc %.4f, of weights %.4f\n", auc, auc_of_weights);
+  // Four deviations of 50,000 records.
+  constexpr double kAucNoise = 4 * 0.002;
+  EXPECT_LE(auc, kBestCtrAuc + kAucNoise);
+  EXPECT_LE(auc_of_weights, kBestCtrAucOfWeights + kAucNoise);
+  EXPECT_GE(machine->metrics.at("loss"), kBestCtrLoss - 4 * 0.5 / std::sqrt(50000));
+  // Of the same records: what differs is the model.
+  EXPECT_GE(auc, auc_of_weights + 0.004);
 }
 
 }  // namespace

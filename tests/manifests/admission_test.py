@@ -17,7 +17,7 @@ def read(path: str, options: ReadOptions = ReadOptions()) -> Manifest:
 
 class EveryTfjob(unittest.TestCase):
     def test_is_admitted_without_a_warning(self) -> None:
-        self.assertEqual(len(tfjob_paths()), 5)
+        self.assertEqual(len(tfjob_paths()), 6)
         for path in tfjob_paths():
             with self.subTest(path):
                 self.assertEqual(read(path).warnings, ())
