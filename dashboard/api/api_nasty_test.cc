@@ -30,7 +30,7 @@ class NoActions : public JobActions {
 // Has no snapshot of any model.
 class NoPredictor : public Predictor {
  public:
-  absl::StatusOr<Prediction> Predict(const v1::ModelConfig&, const Batch&) override {
+  absl::StatusOr<Prediction> Predict(const v1::TrainConfig&, Batch) override {
     return absl::NotFoundError("there is no snapshot yet that can be read");
   }
 };

@@ -7,6 +7,8 @@
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/device/factory/device_factory.h"
+#include "core/model/row_source.h"
+#include "core/model/spec/row_indexer.h"
 #include "core/scoring/probabilities.h"
 
 namespace keelson {
@@ -31,14 +33,20 @@ ModelPredictor::ModelPredictor(std::string model_dir, int threads, const Clock* 
       threads_(threads),
       clock_(clock) {}
 
-absl::StatusOr<Prediction> ModelPredictor::Predict(const v1::ModelConfig& model,
-                                                   const Batch& example) {
-  ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(model));
+absl::StatusOr<Prediction> ModelPredictor::Predict(const v1::TrainConfig& config, Batch example) {
+  ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(config.model()));
+  if (example.features.size() == spec.records.features.size()) {
+    RowIndexer(TableFeaturesOf(spec)).Index(&example);
+  }
   RETURN_IF_ERROR(CheckFeatures(spec, example));
   MutexLock lock(&mu_);
-  RETURN_IF_ERROR(LoadNewest(model));
+  RETURN_IF_ERROR(LoadNewest(config, spec));
   const absl::Duration start = clock_->Monotonic();
   Prediction prediction;
+  if (rows_ != nullptr) {
+    std::vector<float> buffer;
+    RETURN_IF_ERROR(LoadRows(example, rows_.get(), &buffer, model_.get()));
+  }
   const absl::Status computed = model_->Predict(example, &prediction.outputs);
   if (!computed.ok()) {
     // A device that has failed once keeps failing.
@@ -52,7 +60,7 @@ absl::StatusOr<Prediction> ModelPredictor::Predict(const v1::ModelConfig& model,
   return prediction;
 }
 
-absl::Status ModelPredictor::LoadNewest(const v1::ModelConfig& config) {
+absl::Status ModelPredictor::LoadNewest(const v1::TrainConfig& config, const ModelSpec& spec) {
   const std::string bytes = config.SerializeAsString();
   if (bytes != config_) {
     model_ = nullptr;
@@ -60,7 +68,6 @@ absl::Status ModelPredictor::LoadNewest(const v1::ModelConfig& config) {
     unreadable_.clear();
   }
   if (model_ == nullptr) loaded_ = std::nullopt;
-  ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(config));
   ASSIGN_OR_RETURN(std::vector<SnapshotInfo> snapshots, directory_.List());
   absl::Status newest_trouble;
   for (auto snapshot = snapshots.rbegin(); snapshot != snapshots.rend(); ++snapshot) {
@@ -81,11 +88,15 @@ absl::Status ModelPredictor::LoadNewest(const v1::ModelConfig& config) {
   return absl::NotFoundError("there is no snapshot yet that can be read");
 }
 
-absl::Status ModelPredictor::Load(const v1::ModelConfig& config, const ModelSpec& spec,
+absl::Status ModelPredictor::Load(const v1::TrainConfig& config, const ModelSpec& spec,
                                   const SnapshotInfo& snapshot) {
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle, BundleReader::Open(snapshot.prefix));
   RETURN_IF_ERROR(CheckVariables(spec, *bundle));
-  RETURN_IF_ERROR(MakeModel(config));
+  std::unique_ptr<SnapshotRows> rows;
+  if (!spec.tables.empty()) {
+    ASSIGN_OR_RETURN(rows, SnapshotRows::Open(config, spec, snapshot.prefix, FileSystem::Real()));
+  }
+  RETURN_IF_ERROR(MakeModel(config.model()));
   for (size_t i = 0; i < spec.variables.size(); ++i) {
     const absl::StatusOr<Tensor> values = bundle->ReadTensor(spec.variables[i].name);
     const absl::Status set = values.ok() ? model_->SetVariable(i, values->span()) : values.status();
@@ -94,6 +105,7 @@ absl::Status ModelPredictor::Load(const v1::ModelConfig& config, const ModelSpec
     loaded_ = std::nullopt;
     return set;
   }
+  rows_ = std::move(rows);
   loaded_ = snapshot;
   return absl::OkStatus();
 }

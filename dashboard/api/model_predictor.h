@@ -15,22 +15,26 @@
 #include "core/device/device.h"
 #include "core/model/model.h"
 #include "core/model/spec/batch.h"
+#include "core/model/spec/model_spec.h"
+#include "core/stored_model/snapshot_rows.h"
 #include "dashboard/api/predictor.h"
 
 namespace keelson {
 
 // Computes on a CPU device of its own, one example at a time. The model is loaded with the first
 // request, and again when a request finds a newer snapshot; one that cannot be read is skipped.
+// Rows of tables are looked up in the snapshot's files, and no table is loaded.
 class ModelPredictor : public Predictor {
  public:
   // `threads` of the device; 0: one per core. `clock` outlives the predictor.
   ModelPredictor(std::string model_dir, int threads, const Clock* clock);
 
-  absl::StatusOr<Prediction> Predict(const v1::ModelConfig& model, const Batch& example) override;
+  absl::StatusOr<Prediction> Predict(const v1::TrainConfig& config, Batch example) override;
 
  private:
-  absl::Status LoadNewest(const v1::ModelConfig& config) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status Load(const v1::ModelConfig& config, const ModelSpec& spec,
+  absl::Status LoadNewest(const v1::TrainConfig& config, const ModelSpec& spec)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status Load(const v1::TrainConfig& config, const ModelSpec& spec,
                     const SnapshotInfo& snapshot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status MakeModel(const v1::ModelConfig& config) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -41,7 +45,9 @@ class ModelPredictor : public Predictor {
   Mutex mu_;
   std::unique_ptr<Device> device_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Model> model_ ABSL_GUARDED_BY(mu_);
-  // The model's configuration, as bytes.
+  // Of the model's tables in the loaded snapshot; null without tables.
+  std::unique_ptr<SnapshotRows> rows_ ABSL_GUARDED_BY(mu_);
+  // The job's configuration, as bytes.
   std::string config_ ABSL_GUARDED_BY(mu_);
   // The snapshot whose values the model has; nullopt: none.
   std::optional<SnapshotInfo> loaded_ ABSL_GUARDED_BY(mu_);

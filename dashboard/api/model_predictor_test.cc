@@ -12,6 +12,7 @@
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_testing.h"
+#include "core/checkpoint/table_testing.h"
 #include "core/model/spec/model_config_testing.h"
 #include "testing/tiny_model.h"
 
@@ -25,7 +26,7 @@ using ::testing::HasSubstr;
 class ModelPredictorTest : public testing::Test {
  protected:
   absl::StatusOr<Prediction> Predict(const std::vector<float>& features) {
-    return predictor_.Predict(config_.model(), ExampleOf(features));
+    return predictor_.Predict(config_, ExampleOf(features));
   }
   static Batch ExampleOf(const std::vector<float>& features) {
     Tensor numbers(Shape({1, static_cast<int64_t>(features.size())}));
@@ -91,8 +92,8 @@ TEST_F(ModelPredictorTest, WhenNoneCanBeRead) {
 
 TEST_F(ModelPredictorTest, ASnapshotOfAnotherModel) {
   CommitTinySnapshot(&directory_, 100, 1);
-  v1::ModelConfig other = config_.model();
-  other.mutable_layers(0)->mutable_dense()->set_units(3);
+  v1::TrainConfig other = config_;
+  other.mutable_model()->mutable_layers(0)->mutable_dense()->set_units(3);
   const absl::Status status = predictor_.Predict(other, ExampleOf({1, 0})).status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_THAT(std::string(status.message()),
@@ -105,11 +106,12 @@ TEST_F(ModelPredictorTest, ExamplesThatDoNotFitTheModel) {
   EXPECT_EQ(Predict({1}).status(),
             absl::InvalidArgumentError("batch: features: expected the shape [1, 2], found [1, 1]"));
   EXPECT_TRUE(
-      absl::IsInvalidArgument(predictor_.Predict(v1::ModelConfig(), ExampleOf({1, 0})).status()));
+      absl::IsInvalidArgument(predictor_.Predict(v1::TrainConfig(), ExampleOf({1, 0})).status()));
 }
 
 TEST_F(ModelPredictorTest, ModelsOfIds) {
-  const v1::ModelConfig model = ParseModel(
+  v1::TrainConfig config = config_;
+  *config.mutable_model() = ParseModel(
       R"pb(features {
              name: "user"
              id {}
@@ -136,17 +138,66 @@ TEST_F(ModelPredictorTest, ModelsOfIds) {
            }
            loss { kind: SIGMOID_CROSS_ENTROPY })pb");
   CommitIds(100);
-  Batch example;
-  example.features.resize(2);
-  example.features[0].ids = {2};
-  example.features[1] = {{}, {1, 0}, {0, 2}, {0.5f, 2.0f}};
-  const auto prediction = predictor_.Predict(model, example);
+  const auto predict = [&](uint64_t user) {
+    Batch example;
+    example.features.resize(2);
+    example.features[0].ids = {user};
+    example.features[1] = {{}, {1, 0}, {0, 2}, {0.5f, 2.0f}};
+    return predictor_.Predict(config, std::move(example));
+  };
+  const auto prediction = predict(2);
   ASSERT_TRUE(prediction.ok()) << prediction.status();
   // 0.3 of the user, and 0.5 * 20 - 2 * 6 of what was seen.
   const auto expected = static_cast<float>(1 / (1 + std::exp(1.7)));
   EXPECT_THAT(prediction->outputs, ElementsAre(FloatNear(expected, 1e-6f)));
-  example.features[0].ids = {3};
-  EXPECT_TRUE(absl::IsInvalidArgument(predictor_.Predict(model, example).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(predict(3).status()));
+}
+
+TEST_F(ModelPredictorTest, ModelsOfTables) {
+  v1::TrainConfig config = config_;
+  config.mutable_train()->set_seed(11);
+  config.mutable_optimizer()->mutable_sgd();
+  config.mutable_learning_rate()->set_base(0.1f);
+  v1::InitialValuesConfig::Group* const group = config.mutable_initial_values()->add_groups();
+  group->set_variables("users");
+  group->mutable_constant()->set_value(0.75f);
+  *config.mutable_model() = ParseModel(
+      R"pb(features {
+             name: "user"
+             id {}
+           }
+           tables { name: "users" dim: 1 }
+           layers {
+             name: "score"
+             inputs: "user"
+             embedding { table: "users" }
+           }
+           loss { kind: SIGMOID_CROSS_ENTROPY })pb");
+  TestTable users;
+  users.spec = {"users", 1, {Initializer::Kind::kConstant, 0.75f}};
+  users.seed = 11;
+  users.rows[7].values = {2};
+  WriteTables(FileSystem::Real(), directory_.SnapshotPrefix(100), {users}, 2);
+  ASSERT_TRUE(directory_.Commit(100, RetentionPolicy()).ok());
+  const auto predict = [&](uint64_t id) {
+    Batch example;
+    example.features.resize(1);
+    example.features[0].ids = {id};
+    return predictor_.Predict(config, std::move(example));
+  };
+  const auto probability = [&](uint64_t id) {
+    const auto prediction = predict(id);
+    EXPECT_TRUE(prediction.ok()) << prediction.status();
+    return prediction.ok() ? prediction->outputs.front() : -1;
+  };
+  EXPECT_NEAR(probability(7), 1 / (1 + std::exp(-2.0)), 1e-6);
+  // Without a row it has its initial values.
+  EXPECT_NEAR(probability(~uint64_t{0}), 1 / (1 + std::exp(-0.75)), 1e-6);
+
+  config.mutable_train()->set_seed(12);
+  const absl::Status status = predict(7).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("users"));
 }
 
 }  // namespace

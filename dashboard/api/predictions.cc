@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/scoring/probabilities.h"
@@ -63,12 +64,12 @@ HttpResponse Predictions::Predict(const HttpRequest& request, const Run& run) {
   if (!model.has_value() || new_predictor_ == nullptr) {
     return JsonError(404, "the model's configuration is not known");
   }
-  const absl::StatusOr<Batch> example = ReadExample(model->spec.records, *body);
+  absl::StatusOr<Batch> example = ReadExample(model->spec.records, *body);
   if (!example.ok()) return ErrorAnswer(example.status());
   const Turnstile turnstile(&under_way_, kPredictionsAtATime);
   if (!turnstile.passed()) return BusyAnswer("another prediction");
   const absl::StatusOr<Prediction> prediction =
-      PredictorOf(run)->Predict(model->config.model(), *example);
+      PredictorOf(run)->Predict(model->config, *std::move(example));
   if (!prediction.ok()) return ErrorAnswer(prediction.status());
   Json json = PredictionJson(*model, *prediction);
   json["run"] = run.id();

@@ -20,8 +20,8 @@ class RecordedPredictor : public Predictor {
  public:
   explicit RecordedPredictor(absl::StatusOr<Prediction> answer) : answer_(std::move(answer)) {}
 
-  absl::StatusOr<Prediction> Predict(const v1::ModelConfig& model, const Batch& example) override {
-    EXPECT_EQ(model.name(), "tiny");
+  absl::StatusOr<Prediction> Predict(const v1::TrainConfig& config, Batch example) override {
+    EXPECT_EQ(config.model().name(), "tiny");
     EXPECT_THAT(example.features.front().numbers.span(), ElementsAre(0.5f, 1.0f));
     return answer_;
   }
@@ -112,7 +112,7 @@ TEST_F(PredictTest, BodiesThatMakeNoSense) {
 // Tells the ids that it was asked for.
 class IdPredictor : public Predictor {
  public:
-  absl::StatusOr<Prediction> Predict(const v1::ModelConfig&, const Batch& example) override {
+  absl::StatusOr<Prediction> Predict(const v1::TrainConfig&, Batch example) override {
     EXPECT_THAT(example.features[0].ids, ElementsAre(8));
     EXPECT_THAT(example.features[1].ids, ElementsAre(7, 0));
     EXPECT_THAT(example.features[1].weights, ElementsAre(0.5f, 2.0f));
@@ -156,7 +156,7 @@ class SlowPredictor : public Predictor {
  public:
   SlowPredictor(StopSignal* asked, StopSignal* go) : asked_(asked), go_(go) {}
 
-  absl::StatusOr<Prediction> Predict(const v1::ModelConfig&, const Batch&) override {
+  absl::StatusOr<Prediction> Predict(const v1::TrainConfig&, Batch) override {
     asked_->Raise();
     go_->Wait();
     return Prediction{1, {0.5f, 0.5f}, 0};

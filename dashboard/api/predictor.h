@@ -27,11 +27,10 @@ class Predictor {
  public:
   virtual ~Predictor() = default;
 
-  // Of a batch of one record; its labels are ignored. NOT_FOUND: there is no snapshot of this model
-  // that can be read. INVALID_ARGUMENT: a batch that does not fit the model, or a model that makes
-  // no sense.
-  virtual absl::StatusOr<Prediction> Predict(const v1::ModelConfig& model,
-                                             const Batch& example) = 0;
+  // Of a batch of one record; its labels are ignored, and its rows are looked up. `config` is
+  // final. NOT_FOUND: there is no snapshot of this model that can be read. INVALID_ARGUMENT: a
+  // batch that does not fit the model, or a model that makes no sense.
+  virtual absl::StatusOr<Prediction> Predict(const v1::TrainConfig& config, Batch example) = 0;
 };
 
 // Makes the predictor of a model directory; cheap, for the model is loaded when it is asked.
