@@ -40,6 +40,14 @@ RowMemory::~RowMemory() {
 }
 
 void* RowMemory::Allocate(size_t bytes) {
+  const size_t before = bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  void* const memory =
+      before > max_bytes_ || bytes > max_bytes_ - before ? nullptr : AllocateUncounted(bytes);
+  if (memory == nullptr) bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  return memory;
+}
+
+void* RowMemory::AllocateUncounted(size_t bytes) {
   if (bytes % kPage != 0) {
     return std::aligned_alloc(kAlignment, RoundUp(bytes, kAlignment));
   }
@@ -50,6 +58,7 @@ void* RowMemory::Allocate(size_t bytes) {
 }
 
 void RowMemory::Free(void* memory, size_t bytes) {
+  bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   if (bytes % kPage != 0) return std::free(memory);
   const auto address = reinterpret_cast<uintptr_t>(memory);
   if (bytes > kRegion / 2) return Unmap(address, RoundUp(bytes, kHugePage));

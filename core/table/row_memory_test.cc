@@ -85,6 +85,23 @@ TEST(RowMemoryTest, LargeBlocksHaveTheirOwnMemory) {
   memory.Free(block, kBytes);
 }
 
+TEST(RowMemoryTest, MoreThanItMayGiveOutIsRefused) {
+  RowMemory memory(10 * kPage);
+  void* const pages = memory.Allocate(8 * kPage);
+  void* const small = memory.Allocate(100);
+  ASSERT_NE(pages, nullptr);
+  ASSERT_NE(small, nullptr);
+  EXPECT_EQ(memory.bytes(), 8 * kPage + 100);
+  EXPECT_EQ(memory.Allocate(2 * kPage), nullptr);
+  EXPECT_EQ(memory.bytes(), 8 * kPage + 100);
+  memory.Free(pages, 8 * kPage);
+  void* const again = memory.Allocate(9 * kPage);
+  EXPECT_NE(again, nullptr);
+  memory.Free(again, 9 * kPage);
+  memory.Free(small, 100);
+  EXPECT_EQ(memory.bytes(), 0u);
+}
+
 TEST(RowMemoryTest, MoreThanTheSystemHasIsRefused) {
   RowMemory memory;
   EXPECT_EQ(memory.Allocate(size_t{1} << 50), nullptr);
