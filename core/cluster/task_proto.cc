@@ -123,6 +123,7 @@ v1::TableSpec TableSpecToProto(const TableSpec& spec) {
   proto.set_name(spec.name);
   proto.set_dim(spec.dim);
   *proto.mutable_initializer() = InitializerToProto(spec.initializer);
+  proto.set_max_rows(spec.max_rows);
   return proto;
 }
 
@@ -133,7 +134,12 @@ absl::StatusOr<TableSpec> TableSpecFromProto(const v1::TableSpec& proto) {
                                                    "\": dim: expected 1..", TableSpec::kMostDim,
                                                    ", found ", proto.dim()));
   }
-  return TableSpec{proto.name(), proto.dim(), InitializerFromProto(proto.initializer())};
+  if (proto.max_rows() < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table \"", proto.name(), "\": max_rows: expected at least 0, found ", proto.max_rows()));
+  }
+  return TableSpec{proto.name(), proto.dim(), InitializerFromProto(proto.initializer()),
+                   proto.max_rows()};
 }
 
 }  // namespace keelson

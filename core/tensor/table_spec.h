@@ -19,6 +19,7 @@ struct TableSpec {
   // Of a row that no push has changed; a function of the job's seed, the name, the id and the
   // element alone.
   Initializer initializer;
+  int64_t max_rows = 0;  // 0: no bound
 };
 
 }  // namespace keelson

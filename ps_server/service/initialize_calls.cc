@@ -87,12 +87,14 @@ absl::StatusOr<std::unique_ptr<ShardStore>> InitializeCalls::MakeStore(
   ASSIGN_OR_RETURN(TableOptimizers table_optimizers,
                    TableOptimizers::Create(config, placement.tables()));
   RETURN_IF_ERROR(CheckShardFits(placement, request.shard(), optimizers));
+  const auto max_table_bytes = static_cast<size_t>(
+      options_.max_shard_bytes - LeastBytesOf(placement, request.shard(), optimizers));
   ASSIGN_OR_RETURN(LearningRateSchedule learning_rate,
                    LearningRateSchedule::Create(request.learning_rate(), request.max_steps()));
   const absl::Duration start = clock_->Monotonic();
   absl::StatusOr<std::unique_ptr<ShardStore>> store =
       fill({std::move(placement), request.shard(), std::move(optimizers),
-            std::move(table_optimizers), std::move(learning_rate), request.seed()},
+            std::move(table_optimizers), std::move(learning_rate), request.seed(), max_table_bytes},
            making);
   RETURN_IF_ERROR(store.status());
   if ((*store)->tables() != nullptr) {

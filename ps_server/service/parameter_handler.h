@@ -19,6 +19,7 @@
 #include "ps_server/service/credit_ledger.h"
 #include "ps_server/service/departure.h"
 #include "ps_server/service/initialize_calls.h"
+#include "ps_server/service/refused_rows_log.h"
 #include "ps_server/service/served_shard.h"
 #include "ps_server/service/server_figures.h"
 #include "ps_server/service/snapshot_calls.h"
@@ -117,6 +118,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   FigureCounter figures_;
   ChiefRecord record_;
   ServedShard shard_;
+  RefusedRowsLog refused_rows_;
   SnapshotCalls snapshots_;
   InitializeCalls initialize_;
 

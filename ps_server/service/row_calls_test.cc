@@ -253,5 +253,67 @@ TEST(NonFiniteRowsTest, AreRefusedWhereTheConfigurationSaysSo) {
   EXPECT_EQ(StatusOf(&server.handler).tables(1).rows(), 0);
 }
 
+// ---- Limits.
+
+// Rows of "users" with a gradient each, on servers that have no room for all of them.
+class FullTableTest : public testing::Test {
+ protected:
+  // Initializes, and pushes gradients of 2 for the ids below `ids`.
+  v1::TablePartStatus Fill(ParameterHandler* handler, int64_t max_rows, uint64_t ids) {
+    std::vector<TableSpec> tables = TestTables();
+    tables[1].max_rows = max_rows;
+    placement_ = Placement::Compute(TestVariables(), 1, /*block_elements=*/1000, tables);
+    v1::InitializeShardResponse response;
+    EXPECT_TRUE(handler->Initialize(InitializeRequest(placement_, 0, "sgd {}"), &response).ok());
+    for (uint64_t sequence : {1, 2}) {
+      RowsById rows;
+      for (uint64_t id = 0; id < ids; ++id) rows[id] = {2};
+      const auto pushed =
+          CallBulk(handler, BulkMethod::kPush, RowPushOf(placement_, 0, 1, sequence, {{1, rows}}));
+      EXPECT_TRUE(pushed.ok()) << pushed.status();
+    }
+    return StatusOf(handler).tables(1);
+  }
+  // Expects that the rows there are have had both pushes.
+  void ExpectWhole(ParameterHandler* handler, uint64_t ids, int64_t rows) {
+    std::vector<uint64_t> all;
+    for (uint64_t id = 0; id < ids; ++id) all.push_back(id);
+    const std::vector<MessageRows> read = {{1, Ids(all)}};
+    const auto response = CallBulk(handler, BulkMethod::kPull, RowPullOf(placement_, 0, read));
+    ASSERT_TRUE(response.ok()) << response.status();
+    const RowsById found = RowsOf(placement_, 0, read, *response).front();
+    EXPECT_EQ(static_cast<int64_t>(found.size()), rows);
+    for (const auto& [id, row] : found) EXPECT_EQ(row[0], -4 * kTestLearningRate) << id;
+  }
+
+  Placement placement_;
+};
+
+TEST_F(FullTableTest, NoMoreThanMaxRowsAreMade) {
+  TestServer server;
+  const v1::TablePartStatus status = Fill(&server.handler, 512, 5000);
+  EXPECT_EQ(status.rows(), 512);
+  EXPECT_EQ(status.refused_rows(), 2 * (5000 - 512));
+  ExpectWhole(&server.handler, 5000, 512);
+}
+
+TEST_F(FullTableTest, ABoundBelowThePartitionsIsOneEach) {
+  TestServer server;
+  EXPECT_EQ(Fill(&server.handler, 1, 5000).rows(), kRowPartitions);
+}
+
+TEST_F(FullTableTest, NoMoreRowsAreMadeThanThereIsMemoryFor) {
+  ManualClock clock;
+  StopSignal end;
+  ParameterHandler handler(
+      {.incarnation = 9, .config_hash = kTestConfigHash, .max_shard_bytes = 1'000'000}, &clock,
+      &end);
+  const v1::TablePartStatus status = Fill(&handler, 0, 60'000);
+  EXPECT_GT(status.rows(), 1'000);
+  EXPECT_LT(status.rows(), 1'000'000 / 32);
+  EXPECT_EQ(status.refused_rows(), 2 * (60'000 - status.rows()));
+  ExpectWhole(&handler, 60'000, status.rows());
+}
+
 }  // namespace
 }  // namespace keelson

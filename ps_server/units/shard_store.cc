@@ -74,7 +74,7 @@ absl::Status ShardStore::CreateTables() {
   if (placement.tables().empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(
       tables_, TableStore::Create({placement.tables(), placement.RowPartitionsOf(options_.shard),
-                                   options_.seed, num_blocks_},
+                                   options_.seed, num_blocks_, options_.max_table_bytes},
                                   &options_.table_optimizers, &options_.learning_rate, &applied_));
   return absl::OkStatus();
 }

@@ -80,6 +80,8 @@ class ShardStore {
     LearningRateSchedule learning_rate;
     // Of the initial values of tables' rows.
     uint64_t seed = 0;
+    // Of tables' rows and their indices.
+    size_t max_table_bytes = std::numeric_limits<size_t>::max();
   };
   // The position of a block; element positions are within the variable.
   struct BlockPosition {

@@ -135,6 +135,14 @@ void TablePartition::VisitGradients(const RowUpdate& update, GradientUser use) c
   }
 }
 
+size_t TablePartition::RoomFor(size_t table) const {
+  const int64_t max_rows = tables_[table].spec.max_rows;
+  if (max_rows == 0) return std::numeric_limits<size_t>::max();
+  const auto most = static_cast<size_t>((max_rows - 1) / kRowPartitions + 1);
+  const size_t rows = rows_[table]->rows();
+  return rows < most ? most - rows : 0;
+}
+
 void TablePartition::UpdateRows(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
                                 absl::Span<const float> gradients) {
   std::array<RowHeader*, kRowsAtATime> headers;
@@ -144,7 +152,7 @@ void TablePartition::UpdateRows(size_t table, absl::Span<const uint64_t> ids, co
   int64_t refused = 0;
   const size_t n = ids.size();
   // An error is a row that could not be made, which is null.
-  rows_[table]->FindOrCreate(ids, n, absl::MakeSpan(headers).first(n)).IgnoreError();
+  rows_[table]->FindOrCreate(ids, RoomFor(table), absl::MakeSpan(headers).first(n)).IgnoreError();
   for (size_t i = 0; i < n; ++i) {
     RowHeader* const row = headers[i];
     rows[i] = row == nullptr ? nullptr : row->values();

@@ -94,7 +94,8 @@ class TablePartition {
 
   // Applies gradients, which have been checked, creating rows as needed. False, and nothing changes
   // but the cursors: this push or a later one of the same incarnation has been applied already. A
-  // row for which there is no memory is left out, and counted.
+  // row that would be beyond TableSpec::max_rows, or for which there is no memory, is left out, and
+  // counted.
   bool Apply(const PushIdentity& push, const RowTime& time, absl::Span<const RowUpdate> updates);
 
   // As Block's.
@@ -141,6 +142,8 @@ class TablePartition {
   using GradientUser =
       absl::FunctionRef<void(absl::Span<const uint64_t> ids, absl::Span<const float> gradients)>;
   void VisitGradients(const RowUpdate& update, GradientUser use) const;
+  // How many rows may be added.
+  size_t RoomFor(size_t table) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void UpdateRows(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
                   absl::Span<const float> gradients) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReadRows(const RowTime& time, const RowQuery& query) const

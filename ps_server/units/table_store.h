@@ -65,6 +65,8 @@ class TableStore {
     uint64_t seed = 0;  // of initial values
     // The partitions are the units of the shard from this one on.
     size_t first_unit = 0;
+    // Of rows and their indices.
+    size_t max_bytes = std::numeric_limits<size_t>::max();
   };
 
   // All outlive the store.
@@ -111,7 +113,7 @@ class TableStore {
  private:
   friend class TableCut;
   TableStore(Options options, const LearningRateSchedule* learning_rate)
-      : options_(std::move(options)), learning_rate_(*learning_rate) {}
+      : options_(std::move(options)), learning_rate_(*learning_rate), memory_(options_.max_bytes) {}
 
   const Options options_;
   const LearningRateSchedule& learning_rate_;

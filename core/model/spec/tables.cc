@@ -26,6 +26,11 @@ absl::StatusOr<std::vector<TableSpec>> ReadTables(const v1::ModelConfig& config)
       return FieldError(path + ".dim",
                         absl::StrCat("expected 1 to ", TableSpec::kMostDim, ", found ", table.dim));
     }
+    table.max_rows = config.tables(i).max_rows();
+    if (table.max_rows < 0) {
+      return FieldError(path + ".max_rows",
+                        absl::StrCat("expected at least 0, found ", table.max_rows));
+    }
     tables.push_back(std::move(table));
   }
   return tables;
