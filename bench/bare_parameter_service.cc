@@ -69,10 +69,14 @@ absl::Status BareParameterService::Initialize(const v1::InitializeShardRequest& 
   ASSIGN_OR_RETURN(LearningRateSchedule schedule, LearningRateSchedule::Create(rate, 0));
   VariableOptimizers optimizers =
       VariableOptimizers::OfAll(std::make_unique<SumOptimizer>(), placement.variables().size());
-  ASSIGN_OR_RETURN(std::unique_ptr<ShardStore> store,
-                   InitializeShard({std::move(placement), request.shard(), std::move(optimizers),
-                                    std::move(schedule)},
-                                   request.seed()));
+  ASSIGN_OR_RETURN(
+      TableOptimizers table_optimizers,
+      TableOptimizers::Create({request.optimizer(), {}, rate.base()}, placement.tables()));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<ShardStore> store,
+      InitializeShard({std::move(placement), request.shard(), std::move(optimizers),
+                       std::move(table_optimizers), std::move(schedule), request.seed()},
+                      request.seed()));
   std::vector<uint64_t> members;
   for (const auto& member : request.members().members()) members.push_back(member.incarnation());
   store->SetMembers(std::move(members));

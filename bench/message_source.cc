@@ -124,8 +124,8 @@ class PullSource : public MessageSource {
     ByteCursor cursor(response);
     ASSIGN_OR_RETURN(const size_t payload_bytes, DecodeBulkResponse(&cursor, &answer_));
     versions_.resize(plan.blocks.size());
-    RETURN_IF_ERROR(
-        TakeValues(plan, answer_, /*whole=*/true, &cursor, {values_.spans(), {}}, &versions_));
+    RETURN_IF_ERROR(TakeValues(plan, answer_, /*whole=*/true, payload_bytes, &cursor,
+                               {values_.spans(), {}}, &versions_));
     return payload_bytes;
   }
 
