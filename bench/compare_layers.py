@@ -25,7 +25,7 @@ Layer = Dict[str, Any]
 Call = Callable[[], Any]
 
 
-# Of layers whose names are no kinds.
+# The kinds of layers that are measured under other names than theirs.
 KINDS = {"cross_low_rank": "cross"}
 # What each is called with: shapes of variables as torch_layers has them, and fields of the configuration.
 VARIABLES: Dict[str, Dict[str, Sequence[int]]] = {
@@ -45,7 +45,8 @@ FIELDS: Dict[str, Dict[str, Any]] = {
     "dropout": {"rate": 0.5},
     "scale": {"factor": 0.5},
     "slice": {"begin": 1024, "size": 1024},
-    # Of [channels, height, width], which inputs_of makes: as much to move as the other way.
+    # PyTorch transposes [channels, height, width], as inputs_of makes it: that moves as much as
+    # the other order.
     "transpose": {"axes": (1, 2, 0)},
     "embedding_bag": {"combiner": "SUM"},
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,10 +17,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "bench/one_table.h"
 #include "bench/statistics.h"
 #include "bench/table.h"
-#include "core/base/exit_code.h"
-#include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/device/cpu/cpu_device.h"
 #include "nlohmann/json.hpp"
@@ -37,9 +35,7 @@ constexpr int64_t kLeastBytes = 64 << 20;
 
 struct Options {
   std::vector<int64_t> elements = {int64_t{1} << 14, int64_t{1} << 18, int64_t{1} << 24};
-  int repeat = 15;
-  bool json = false;
-  bool markdown = false;
+  OneTableOptions print = {.repeat = 15};
 };
 
 struct Operation {
@@ -122,32 +118,27 @@ Table ToTable(const std::vector<Measured>& all) {
   return table;
 }
 
-nlohmann::json ToJson(const Spread& spread) {
-  return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
-}
-
 nlohmann::json ToJson(const Options& options, const std::vector<Measured>& all) {
   nlohmann::json operations = nlohmann::json::array();
   for (const Measured& measured : all) {
     operations.push_back({{"name", measured.name},
                           {"elements", measured.elements},
-                          {"gigabytes_per_second", ToJson(measured.bandwidth)},
-                          {"of_memcpy", ToJson(measured.ratio)},
+                          {"gigabytes_per_second", SpreadAsJson(measured.bandwidth)},
+                          {"of_memcpy", SpreadAsJson(measured.ratio)},
                           {"met", measured.met()}});
   }
-  return {{"goal", kGoal}, {"repeat", options.repeat}, {"operations", operations}};
+  return {{"goal", kGoal}, {"repeat", options.print.repeat}, {"operations", operations}};
 }
 
 absl::Status Run(const Options& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, CreateCpuDevice(/*threads=*/1));
   std::vector<Measured> all;
   for (const int64_t elements : options.elements) {
-    ASSIGN_OR_RETURN(std::vector<Measured> found, Measure(elements, options.repeat, device.get()));
+    ASSIGN_OR_RETURN(std::vector<Measured> found,
+                     Measure(elements, options.print.repeat, device.get()));
     for (Measured& measured : found) all.push_back(std::move(measured));
   }
-  (options.json ? std::cerr : std::cout)
-      << Render(ToTable(all), options.markdown ? TableStyle::kMarkdown : TableStyle::kText);
-  if (options.json) std::cout << ToJson(options, all).dump(2) << std::endl;
+  Print(options.print, ToTable(all), ToJson(options, all));
   const auto missed = std::count_if(all.begin(), all.end(), [](const auto& m) { return !m.met(); });
   if (missed == 0) return absl::OkStatus();
   return absl::DeadlineExceededError(
@@ -160,21 +151,8 @@ int Main(int argc, char** argv) {
   app.add_option("--elements", options.elements, "of each array, comma-separated")
       ->delimiter(',')
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
-  app.add_option("--repeat", options.repeat, "measurements of each")->check(CLI::Range(1, 1000));
-  app.add_flag("--json", options.json,
-               "One JSON object on standard output, the table on standard error");
-  app.add_flag("--markdown", options.markdown, "The table of docs/performance.md");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    LogError(error.what(), "; see --help");
-    return kExitPermanent;
-  }
-  const absl::Status status = Run(options);
-  if (status.ok()) return 0;
-  LogError(status.message());
-  return kExitPermanent;
+  AddOneTableFlags(&app, &options.print);
+  return RunProgram(&app, argc, argv, [&] { return Run(options); });
 }
 
 }  // namespace

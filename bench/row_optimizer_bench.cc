@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
-#include <iostream>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -19,10 +18,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "bench/one_table.h"
 #include "bench/statistics.h"
 #include "bench/table.h"
-#include "core/base/exit_code.h"
-#include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/optim/row_optimizer.h"
 #include "nlohmann/json.hpp"
@@ -39,9 +37,7 @@ constexpr size_t kHeaderFloats = 4;  // before each row, as in a table
 struct Options {
   std::vector<size_t> dims = {16, 32};
   std::vector<size_t> rows = {1000, 1'000'000};
-  int repeat = 5;
-  bool json = false;
-  bool markdown = false;
+  OneTableOptions print = {.repeat = 5};
 };
 
 struct Rule {
@@ -146,7 +142,7 @@ absl::StatusOr<std::vector<Measured>> MeasureAll(const Options& options) {
   for (const size_t dim : options.dims) {
     for (const size_t rows : options.rows) {
       for (const Rule& rule : Rules()) {
-        ASSIGN_OR_RETURN(all.emplace_back(), Measure(rule, dim, rows, options.repeat));
+        ASSIGN_OR_RETURN(all.emplace_back(), Measure(rule, dim, rows, options.print.repeat));
       }
     }
   }
@@ -173,17 +169,14 @@ nlohmann::json ToJson(const Options& options, const std::vector<Measured>& all) 
     rules.push_back({{"rule", measured.rule},
                      {"dim", measured.dim},
                      {"rows", measured.rows},
-                     {"million_rows_per_second",
-                      {{"median", updates.median}, {"min", updates.min}, {"max", updates.max}}}});
+                     {"million_rows_per_second", SpreadAsJson(updates)}});
   }
-  return {{"repeat", options.repeat}, {"rules", rules}};
+  return {{"repeat", options.print.repeat}, {"rules", rules}};
 }
 
 absl::Status Run(const Options& options) {
   ASSIGN_OR_RETURN(const std::vector<Measured> all, MeasureAll(options));
-  (options.json ? std::cerr : std::cout)
-      << Render(ToTable(all), options.markdown ? TableStyle::kMarkdown : TableStyle::kText);
-  if (options.json) std::cout << ToJson(options, all).dump(2) << std::endl;
+  Print(options.print, ToTable(all), ToJson(options, all));
   return absl::OkStatus();
 }
 
@@ -196,21 +189,8 @@ int Main(int argc, char** argv) {
   app.add_option("--rows", options.rows, "in memory, comma-separated")
       ->delimiter(',')
       ->check(CLI::Range(1, 100'000'000));
-  app.add_option("--repeat", options.repeat, "measurements of each")->check(CLI::Range(1, 1000));
-  app.add_flag("--json", options.json,
-               "One JSON object on standard output, the table on standard error");
-  app.add_flag("--markdown", options.markdown, "The table of docs/performance.md");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    LogError(error.what(), "; see --help");
-    return kExitPermanent;
-  }
-  const absl::Status status = Run(options);
-  if (status.ok()) return 0;
-  LogError(status.message());
-  return kExitPermanent;
+  AddOneTableFlags(&app, &options.print);
+  return RunProgram(&app, argc, argv, [&] { return Run(options); });
 }
 
 }  // namespace

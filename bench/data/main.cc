@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,12 +14,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
 #include "bench/data/measurement.h"
 #include "bench/data/sample_lines.h"
+#include "bench/one_table.h"
 #include "bench/table.h"
-#include "core/base/exit_code.h"
 #include "core/base/file.h"
-#include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/data/criteo_format.h"
@@ -37,10 +36,8 @@ struct Options {
   std::string criteo;
   int64_t megabytes = 64;
   int64_t batch = 1024;
-  int repeat = 9;
   bool quick = false;
-  bool json = false;
-  bool markdown = false;
+  OneTableOptions print = {.repeat = 9};
 };
 
 // A weighted bag of any ids.
@@ -114,21 +111,17 @@ Table ToTable(const std::vector<MeasuredLines>& all) {
   return table;
 }
 
-nlohmann::json ToJson(const Spread& spread) {
-  return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
-}
-
 nlohmann::json ToJson(const Options& options, const std::vector<MeasuredLines>& all) {
   nlohmann::json rows = nlohmann::json::array();
   for (const MeasuredLines& measured : all) {
     rows.push_back({{"lines", measured.subject},
                     {"operation", measured.operation},
-                    {"gigabytes_per_core_second", ToJson(measured.gigabytes)},
-                    {"million_records_per_core_second", ToJson(measured.records)},
+                    {"gigabytes_per_core_second", SpreadAsJson(measured.gigabytes)},
+                    {"million_records_per_core_second", SpreadAsJson(measured.records)},
                     {"goal", measured.goal},
                     {"met", Met(measured)}});
   }
-  return {{"batch", options.batch}, {"repeat", options.repeat}, {"measured", rows}};
+  return {{"batch", options.batch}, {"repeat", options.print.repeat}, {"measured", rows}};
 }
 
 absl::Status Run(const Options& options) {
@@ -137,12 +130,10 @@ absl::Status Run(const Options& options) {
   std::vector<MeasuredLines> all;
   for (const LineFile& subject : subjects) {
     ASSIGN_OR_RETURN(std::vector<MeasuredLines> found,
-                     Measure(subject, options.batch, options.quick ? 3 : options.repeat));
+                     Measure(subject, options.batch, options.quick ? 3 : options.print.repeat));
     for (MeasuredLines& measured : found) all.push_back(std::move(measured));
   }
-  (options.json ? std::cerr : std::cout)
-      << Render(ToTable(all), options.markdown ? TableStyle::kMarkdown : TableStyle::kText);
-  if (options.json) std::cout << ToJson(options, all).dump(2) << std::endl;
+  Print(options.print, ToTable(all), ToJson(options, all));
   const auto missed = std::count_if(all.begin(), all.end(), [](const auto& m) { return !Met(m); });
   if (missed == 0) return absl::OkStatus();
   return absl::DeadlineExceededError(absl::StrCat(missed, " goals are missed"));
@@ -157,25 +148,15 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 14));
   app.add_option("--batch", options.batch, "records of a batch")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
-  app.add_option("--repeat", options.repeat, "measurements of each")->check(CLI::Range(1, 1000));
   app.add_flag("--quick", options.quick, "4 MB and three measurements");
-  app.add_flag("--json", options.json,
-               "One JSON object on standard output, the table on standard error");
-  app.add_flag("--markdown", options.markdown, "The table of docs/performance.md");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    LogError(error.what(), "; see --help");
-    return kExitPermanent;
-  }
-  const absl::Status status = Run(options);
-  if (status.ok()) return 0;
-  LogError(status.message());
-  return kExitPermanent;
+  AddOneTableFlags(&app, &options.print);
+  return RunProgram(&app, argc, argv, [&] { return Run(options); });
 }
 
 }  // namespace
 }  // namespace keelson::bench
 
-int main(int argc, char** argv) { return keelson::bench::Main(argc, argv); }
+int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  return keelson::bench::Main(argc, argv);
+}

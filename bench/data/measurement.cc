@@ -25,7 +25,7 @@ struct Operation {
   double goal = 0;
 };
 
-// Of the thread: what others do on the machine's cores does not count.
+// This is the thread's own time: what others do on the machine's cores does not count.
 double CoreSeconds() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

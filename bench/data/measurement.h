@@ -19,7 +19,7 @@ struct LineFile {
   // The file, whose lines are all records of the format.
   std::string path;
   std::function<std::unique_ptr<const LineFormat>()> new_format;
-  // Of parsing, in 10^9 bytes in a second.
+  // What parsing should reach, in 10^9 bytes in a second; 0: there is no goal.
   double goal = 0;
 };
 

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,10 +18,9 @@
 #include "absl/time/time.h"
 #include "bench/layers/large_graph.h"
 #include "bench/layers/layer_case.h"
+#include "bench/one_table.h"
 #include "bench/statistics.h"
 #include "bench/table.h"
-#include "core/base/exit_code.h"
-#include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/device/cpu/cpu_device.h"
@@ -39,10 +37,8 @@ constexpr absl::Duration kLeastTime = absl::Milliseconds(20);
 
 struct Options {
   std::vector<std::string> layers;
-  int repeat = 7;
   int threads = 1;
-  bool json = false;
-  bool markdown = false;
+  OneTableOptions print = {.repeat = 7};
 };
 
 // In milliseconds.
@@ -215,10 +211,6 @@ Table ToTable(const std::vector<Measured>& all) {
   return table;
 }
 
-nlohmann::json ToJson(const Spread& spread) {
-  return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
-}
-
 absl::StatusOr<Spread> MeasurePlan(int repeat) {
   const v1::ModelConfig config = LargeGraph();
   std::vector<double> milliseconds;
@@ -240,10 +232,11 @@ nlohmann::json ToJson(const Options& options, const std::vector<Measured>& all,
                       {"batch", layer.batch},
                       {"ids", layer.ids},
                       {"num_ids", layer.num_ids},
-                      {"forward_ms", ToJson(measured.forward)},
-                      {"forward_backward_ms", ToJson(measured.both)}});
+                      {"forward_ms", SpreadAsJson(measured.forward)},
+                      {"forward_backward_ms", SpreadAsJson(measured.both)}});
   }
-  return {{"threads", options.threads}, {"layers", layers}, {"plan_200_layers_ms", ToJson(plan)}};
+  return {
+      {"threads", options.threads}, {"layers", layers}, {"plan_200_layers_ms", SpreadAsJson(plan)}};
 }
 
 absl::Status Run(const Options& options) {
@@ -251,15 +244,13 @@ absl::Status Run(const Options& options) {
   ASSIGN_OR_RETURN(const std::vector<LayerCase> cases, ChosenCases(options));
   std::vector<Measured> all;
   for (const LayerCase& layer : cases) {
-    ASSIGN_OR_RETURN(Measured measured, Measure(layer, options.repeat, device.get()));
+    ASSIGN_OR_RETURN(Measured measured, Measure(layer, options.print.repeat, device.get()));
     all.push_back(std::move(measured));
   }
-  ASSIGN_OR_RETURN(const Spread plan, MeasurePlan(options.repeat));
-  (options.json ? std::cerr : std::cout)
-      << Render(ToTable(all), options.markdown ? TableStyle::kMarkdown : TableStyle::kText)
-      << "A graph of 200 layers and 50 features is checked and planned in " << Text(plan)
-      << " ms.\n";
-  if (options.json) std::cout << ToJson(options, all, plan).dump(2) << std::endl;
+  ASSIGN_OR_RETURN(const Spread plan, MeasurePlan(options.print.repeat));
+  Print(options.print, ToTable(all), ToJson(options, all, plan),
+        absl::StrCat("A graph of 200 layers and 50 features is checked and planned in ", Text(plan),
+                     " ms.\n"));
   return absl::OkStatus();
 }
 
@@ -269,21 +260,8 @@ int Main(int argc, char** argv) {
   app.add_option("--layers", options.layers, "only these, comma-separated (default: all)")
       ->delimiter(',');
   app.add_option("--threads", options.threads, "of the device")->check(CLI::Range(1, 1024));
-  app.add_option("--repeat", options.repeat, "measurements of each")->check(CLI::Range(1, 1000));
-  app.add_flag("--json", options.json,
-               "One JSON object on standard output, the table on standard error");
-  app.add_flag("--markdown", options.markdown, "The table of docs/performance.md");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    LogError(error.what(), "; see --help");
-    return kExitPermanent;
-  }
-  const absl::Status status = Run(options);
-  if (status.ok()) return 0;
-  LogError(status.message());
-  return kExitPermanent;
+  AddOneTableFlags(&app, &options.print);
+  return RunProgram(&app, argc, argv, [&] { return Run(options); });
 }
 
 }  // namespace

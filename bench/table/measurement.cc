@@ -46,7 +46,8 @@ const InitialRows& Initial() {
 
 double Seconds(absl::Time since) { return absl::ToDoubleSeconds(absl::Now() - since); }
 
-// Of processor time of this thread, which other programs take nothing of, if they do of the caches.
+// Rates are by this thread's processor time, of which other programs take nothing; they do take a
+// part of the caches.
 double ProcessorSeconds() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
