@@ -142,6 +142,7 @@ absl::Status StoredRows::Read(const StoredTable& table, absl::Span<const uint64_
   std::vector<std::string> missing;
   RETURN_IF_ERROR(tables_->CheckColumns(table, wanted.slots, &missing));
   FillInitial(table, ids, wanted, matrix);
+  if (ids.empty()) return absl::OkStatus();
   // Slots that the bundle lacks keep their initial values.
   auto* out = reinterpret_cast<char*>(matrix->rows.data());
   for (Column& column : columns) {
