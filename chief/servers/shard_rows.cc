@@ -35,9 +35,7 @@ absl::StatusOr<std::unique_ptr<ShardRows>> ShardRows::Open(
   for (size_t t = 0; t < placement.tables().size(); ++t) {
     const TableSpec& spec = placement.tables()[t];
     Table& table = rows->tables_.emplace_back();
-    for (const RowSlotSpec& slot : optimizers.Of(t).slots()) {
-      table.slots.push_back({slot.name, static_cast<int64_t>(slot.floats), slot.initial_value});
-    }
+    table.slots = TableSlotsOf(optimizers.Of(t).slots());
     table.stored = rows->stored_.Find(spec.name);
     if (table.stored == nullptr) {
       LogWarning(bundle->prefix(), ": has no table ", spec.name, "; it starts without rows");

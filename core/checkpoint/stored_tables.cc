@@ -28,10 +28,7 @@ std::optional<RowPartitionRun> PartitionsOf(absl::string_view state_name) {
       shard >= shards) {
     return std::nullopt;
   }
-  const auto begin = [shards](uint64_t s) {
-    return static_cast<uint32_t>(kRowPartitions * s / shards);
-  };
-  return RowPartitionRun{begin(shard), begin(uint64_t{shard} + 1) - begin(shard)};
+  return RowPartitionsOfShard(shard, shards);
 }
 
 bool Overlap(RowPartitionRun a, RowPartitionRun b) {

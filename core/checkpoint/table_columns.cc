@@ -51,6 +51,14 @@ class ColumnWriter {
 
 }  // namespace
 
+std::vector<TableSlot> TableSlotsOf(absl::Span<const RowSlotSpec> slots) {
+  std::vector<TableSlot> stored;
+  for (const RowSlotSpec& slot : slots) {
+    stored.push_back({slot.name, static_cast<int64_t>(slot.floats), slot.initial_value});
+  }
+  return stored;
+}
+
 std::string KeysTensorName(absl::string_view table) { return absl::StrCat(table, "/keys"); }
 std::string ValuesTensorName(absl::string_view table) { return absl::StrCat(table, "/values"); }
 std::string LastStepTensorName(absl::string_view table) {

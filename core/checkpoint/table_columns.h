@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/checkpoint/bundle_writer.h"
+#include "core/optim/row_optimizer.h"
 
 namespace keelson {
 
@@ -27,6 +28,9 @@ struct TableSlot {
   int64_t floats = 1;  // of a row: the table's dim, or 1
   float initial_value = 0;
 };
+
+// Those that an optimizer has.
+std::vector<TableSlot> TableSlotsOf(absl::Span<const RowSlotSpec> slots);
 
 // The rows of a table in one partition, by ascending ids.
 struct TableColumns {

@@ -22,10 +22,6 @@ int64_t RowsBefore(const TestTable& table, uint32_t partition) {
   return rows;
 }
 
-uint32_t FirstPartition(size_t shard, size_t num_shards) {
-  return static_cast<uint32_t>(kRowPartitions * shard / num_shards);
-}
-
 v1::ShardState StateOf(const std::vector<TestTable>& tables, uint32_t begin, uint32_t end) {
   v1::ShardState state;
   state.set_format(kShardStateFormat);
@@ -114,8 +110,8 @@ void WriteTables(FileSystem* file_system, const std::string& prefix,
                  const ChangeState& change) {
   std::vector<BundleIndexEntry> entries;
   for (size_t shard = 0; shard < num_shards; ++shard) {
-    const uint32_t begin = FirstPartition(shard, num_shards);
-    const uint32_t end = FirstPartition(shard + 1, num_shards);
+    const RowPartitionRun run = RowPartitionsOfShard(shard, num_shards);
+    const uint32_t begin = run.first, end = run.first + run.count;
     auto writer = BundleDataWriter::Create(file_system, DataPath(prefix, shard, num_shards), shard);
     ASSERT_TRUE(writer.ok()) << writer.status();
     for (const TestTable& table : tables) {

@@ -313,10 +313,7 @@ v1::Placement Placement::ToProto() const {
 uint32_t Placement::row_partitions() const { return tables_.empty() ? 0 : kRowPartitions; }
 
 RowPartitionRun Placement::RowPartitionsOf(size_t shard) const {
-  const uint64_t partitions = row_partitions();
-  const auto first = static_cast<uint32_t>(partitions * shard / num_shards_);
-  const auto end = static_cast<uint32_t>(partitions * (shard + 1) / num_shards_);
-  return {first, end - first};
+  return tables_.empty() ? RowPartitionRun() : RowPartitionsOfShard(shard, num_shards_);
 }
 
 size_t Placement::ShardOfRowPartition(uint32_t partition) const {

@@ -11,8 +11,10 @@
 #ifndef KEELSON_CORE_OPTIM_ROW_OPTIMIZER_H_
 #define KEELSON_CORE_OPTIM_ROW_OPTIMIZER_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -41,6 +43,14 @@ struct RowGradients {
   const uint8_t* data = nullptr;
   size_t stride = 0;  // bytes
 };
+
+// The steps that a row has missed between its last update and `step`, counting neither; when rows
+// are read, `step` is the number of steps that have been done. 0 where its last update was later.
+inline uint32_t MissedSteps(uint32_t last_step, int64_t step) {
+  const int64_t missed = step - int64_t{last_step} - 1;
+  return static_cast<uint32_t>(
+      std::clamp<int64_t>(missed, 0, std::numeric_limits<uint32_t>::max()));
+}
 
 // Distinct rows to update. What is by row has as many elements as `rows`.
 struct RowBatch {

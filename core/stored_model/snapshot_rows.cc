@@ -10,18 +10,6 @@
 #include "core/table/row_id.h"
 
 namespace keelson {
-namespace {
-
-std::vector<TableSlot> SlotsOf(const RowOptimizer& optimizer) {
-  std::vector<TableSlot> slots;
-  for (const RowSlotSpec& slot : optimizer.slots()) {
-    slots.push_back({slot.name, static_cast<int64_t>(slot.floats), slot.initial_value});
-  }
-  return slots;
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<SnapshotRows>> SnapshotRows::Open(const v1::TrainConfig& config,
                                                                  const ModelSpec& model,
                                                                  const std::string& prefix,
@@ -64,7 +52,7 @@ absl::Status SnapshotRows::ReadRows(size_t table, absl::Span<const uint64_t> ids
   StoredRows::Wanted wanted;
   std::vector<TableSlot> slots;
   if (optimizer.catches_up()) {
-    slots = SlotsOf(optimizer);
+    slots = TableSlotsOf(optimizer.slots());
     wanted = {slots, /*counters=*/true};
   }
   RETURN_IF_ERROR(stored_->Read(*found_[table], ids, wanted, &matrix_));
@@ -82,8 +70,7 @@ void SnapshotRows::CatchUp(size_t table, absl::Span<float> values) {
   for (size_t i = 0; i < matrix_.present.size(); ++i) {
     // What an absent row has missed makes no difference.
     rows.push_back(matrix_.present[i] ? matrix_.rows.data() + i * matrix_.floats : nullptr);
-    const int64_t steps = done - 1 - int64_t{matrix_.last_steps[i]};
-    missed.push_back(static_cast<uint32_t>(std::max<int64_t>(0, steps)));
+    missed.push_back(MissedSteps(matrix_.last_steps[i], done));
   }
   RowReadBatch batch;
   batch.rows = rows;

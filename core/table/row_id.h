@@ -4,6 +4,7 @@
 #ifndef KEELSON_CORE_TABLE_ROW_ID_H_
 #define KEELSON_CORE_TABLE_ROW_ID_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct RowPartitionRun {
 
   friend bool operator==(const RowPartitionRun&, const RowPartitionRun&) = default;
 };
+
+// Those that shard `shard` of `num_shards` holds: as many as the others, one more or less.
+RowPartitionRun RowPartitionsOfShard(size_t shard, size_t num_shards);
 
 // What makes the partitions of tables independent of each other.
 uint64_t TableSalt(absl::string_view table);

@@ -48,5 +48,18 @@ TEST(RowIdTest, ATablesPartitionsSayNothingAboutAnothers) {
   EXPECT_NEAR(together, 100, 50);
 }
 
+TEST(RowIdTest, ShardsHaveRunsBehindEachOther) {
+  for (const size_t shards : {1, 2, 3, 7, 256, 300}) {
+    uint32_t end = 0;
+    for (size_t shard = 0; shard < shards; ++shard) {
+      const RowPartitionRun run = RowPartitionsOfShard(shard, shards);
+      EXPECT_EQ(run.first, end);
+      EXPECT_NEAR(run.count, 256.0 / static_cast<double>(shards), 1);
+      end = run.first + run.count;
+    }
+    EXPECT_EQ(end, kRowPartitions);
+  }
+}
+
 }  // namespace
 }  // namespace keelson

@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<Source>> FindSources(const StoredTables& stored,
   std::vector<std::string> missing;
   for (const ServedTable& table : store.tables()) {
     Source& source = sources.emplace_back();
-    source.slots = SlotsOf(table);
+    source.slots = TableSlotsOf(table.optimizer->slots());
     source.table = stored.Find(table.spec.name);
     if (source.table == nullptr) {
       LogWarning(stored.bundle().prefix(), ": has no table ", table.spec.name,
@@ -111,14 +111,6 @@ absl::Status RestorePartition(const StoredTables& stored, const std::vector<Sour
 
 }  // namespace
 
-std::vector<TableSlot> SlotsOf(const ServedTable& table) {
-  std::vector<TableSlot> slots;
-  for (const RowSlotSpec& slot : table.optimizer->slots()) {
-    slots.push_back({slot.name, static_cast<int64_t>(slot.floats), slot.initial_value});
-  }
-  return slots;
-}
-
 absl::Status CheckColumnNames(const TableStore& store, absl::Span<const VariableSpec> variables) {
   std::map<std::string, absl::string_view> tables;  // by the names of their columns
   for (const ServedTable& table : store.tables()) {
@@ -127,7 +119,8 @@ absl::Status CheckColumnNames(const TableStore& store, absl::Span<const Variable
                                LastStepTensorName(name), UpdatesTensorName(name)}) {
       tables[column] = name;
     }
-    for (const TableSlot& slot : SlotsOf(table)) tables[SlotTensorName(name, slot.name)] = name;
+    for (const TableSlot& slot : TableSlotsOf(table.optimizer->slots()))
+      tables[SlotTensorName(name, slot.name)] = name;
   }
   for (const VariableSpec& variable : variables) {
     const auto column = tables.find(variable.name);
@@ -170,7 +163,7 @@ absl::Status WriteTables(const TableStore& store, const TableCut& cut,
     for (size_t t = 0; t < tables.size(); ++t) {
       // The first partition says that a table has no rows at all.
       if (cut.Rows(p, t) == 0 && (next[t].total > 0 || p > 0)) continue;
-      const std::vector<TableSlot> slots = SlotsOf(tables[t]);
+      const std::vector<TableSlot> slots = TableSlotsOf(tables[t].optimizer->slots());
       RETURN_IF_ERROR(ReadColumns(store, cut, p, t, slots, go_on, &columns));
       const TableSpec& spec = tables[t].spec;
       RETURN_IF_ERROR(

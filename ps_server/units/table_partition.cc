@@ -25,12 +25,6 @@ size_t RowsAtATime(int64_t dim) {
   return std::clamp<size_t>(kFloatsAtATime / static_cast<size_t>(dim), 1, kRowsAtATime);
 }
 
-uint32_t MissedBetween(uint32_t last_step, int64_t step) {
-  const int64_t missed = step - static_cast<int64_t>(last_step) - 1;
-  return static_cast<uint32_t>(
-      std::clamp<int64_t>(missed, 0, std::numeric_limits<uint32_t>::max()));
-}
-
 void NoteUpdate(int64_t step, RowHeader* row) {
   if (row->updates < std::numeric_limits<uint16_t>::max()) ++row->updates;
   row->last_step = std::max(row->last_step, static_cast<uint32_t>(step));
@@ -157,7 +151,7 @@ void TablePartition::UpdateRows(size_t table, absl::Span<const uint64_t> ids, co
     RowHeader* const row = headers[i];
     rows[i] = row == nullptr ? nullptr : row->values();
     updates[i] = row == nullptr ? 0 : row->updates;
-    missed[i] = row == nullptr || row->updates == 0 ? 0 : MissedBetween(row->last_step, time.step);
+    missed[i] = row == nullptr || row->updates == 0 ? 0 : MissedSteps(row->last_step, time.step);
     if (row == nullptr) {
       ++refused;
     } else {
@@ -201,7 +195,7 @@ void TablePartition::ReadRows(const RowTime& time, const RowQuery& query) const 
       const size_t bit = query.first_bit + begin + i;
       answer.presence[bit / 8] |= static_cast<uint8_t>(1 << (bit % 8));
       values.push_back(found[i]->values());
-      missed.push_back(MissedBetween(found[i]->last_step, time.step));
+      missed.push_back(MissedSteps(found[i]->last_step, time.step));
     }
     const size_t end = answer.rows.size();
     answer.rows.resize(end + values.size() * RowBytes(query.format, dim));
