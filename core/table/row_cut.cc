@@ -13,13 +13,13 @@ namespace keelson {
 bool RowCutReader::Collect(size_t max_places) {
   const auto collect = [&](uint32_t number, RowHeader* row) {
     table_->LimitAge(row);
-    if (table_->AgeOf(*row) != 0) entries_.push_back({row->id, number});
+    if (table_->AgeOf(*row) != 0 && Wanted(*row)) entries_.push_back({row->id, number});
   };
   if (table_->slab_.VisitLive(&next_place_, max_places, collect)) return true;
   table_->limited_generation_ = table_->generation();
   uint64_t next = 0;
   table_->cut_->images.VisitLive(&next, RowSlab::kMaxNumbers, [&](uint32_t, const RowHeader* row) {
-    entries_.push_back({row->id, RowSlab::kNoRow});
+    if (Wanted(*row)) entries_.push_back({row->id, RowSlab::kNoRow});
   });
   return false;
 }

@@ -21,6 +21,9 @@ class RowCutReader {
  public:
   // `table` has an open cut, and outlives the reader.
   explicit RowCutReader(RowTable* table) : table_(table) {}
+  // Only of the rows that had changed since the cut `base`, of which RowTable::ChangesFrom knew.
+  RowCutReader(RowTable* table, uint64_t base)
+      : table_(table), oldest_(static_cast<uint32_t>(table->generation() - base)) {}
   RowCutReader(const RowCutReader&) = delete;
   RowCutReader& operator=(const RowCutReader&) = delete;
 
@@ -46,7 +49,11 @@ class RowCutReader {
     uint32_t number;  // RowSlab::kNoRow: the row is among the undo images
   };
 
+  // Of a row as it was at the cut.
+  bool Wanted(const RowHeader& row) const { return table_->AgeOf(row) <= oldest_; }
+
   RowTable* const table_;
+  const uint32_t oldest_ = RowHeader::kChanged;  // the age of the rows that are read
   uint64_t next_place_ = 0;
   std::vector<Entry> entries_;
   size_t next_entry_ = 0;

@@ -122,6 +122,7 @@ bool RowTable::Create(uint64_t id, RowHeader** row) {
   options_->initial->Fill(id,
                           absl::MakeSpan(created->values(), static_cast<size_t>(layout().dim())));
   layout().FillSlots(created->values());
+  if (changes_ != nullptr) changes_->NoteNew(id);
   *row = created;
   return true;
 }
@@ -139,6 +140,7 @@ size_t RowTable::Erase(absl::Span<const uint64_t> ids) {
       if (number == RowSlab::kNoRow) continue;  // it is twice in the batch
       index_.Erase(mixed, number);
       slab_.Free(number);
+      if (changes_ != nullptr) changes_->NoteErased(some[i]);
       ++erased;
     }
   }
@@ -182,8 +184,21 @@ absl::Status RowTable::StartCut(uint64_t generation) {
     limited_generation_ = generation;
   }
   generation_ = generation;
+  if (changes_ != nullptr) changes_->StartCut(generation);
   cut_ = std::make_unique<Cut>(*options_);
   return absl::OkStatus();
+}
+
+void RowTable::KeepChanges() {
+  changes_ = std::make_unique<RowChanges>(generation_, options_->most_erased);
+}
+
+// The age of a row that has not changed for longer than kMaxAge is not known.
+std::optional<ChangesSince> RowTable::ChangesFrom(uint64_t base) const {
+  if (changes_ == nullptr || base > generation_ || generation_ - base >= kMaxAge) {
+    return std::nullopt;
+  }
+  return changes_->Since(base);
 }
 
 void RowTable::EndCut() { cut_.reset(); }

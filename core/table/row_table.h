@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "core/table/initial_rows.h"
+#include "core/table/row_changes.h"
 #include "core/table/row_index.h"
 #include "core/table/row_layout.h"
 #include "core/table/row_memory.h"
@@ -38,6 +40,8 @@ class RowTable {
     uint64_t max_numbers = RowSlab::kMaxNumbers;
     // Rows of which an open cut keeps images; when more of its rows change, the cut is incomplete.
     uint64_t max_images = RowSlab::kMaxNumbers;
+    // RowChanges; tests have fewer.
+    size_t most_erased = RowChanges::kMostErased;
   };
 
   // The options, and what they point to, outlive the table.
@@ -75,6 +79,8 @@ class RowTable {
   size_t row_bytes() const { return slab_.bytes(); }
   size_t index_bytes() const { return index_.bytes(); }
   size_t undo_bytes() const;
+  // Of erased ids that are remembered.
+  size_t erased_bytes() const { return changes_ == nullptr ? 0 : changes_->bytes(); }
   const RowLayout& layout() const { return *options_->layout; }
 
   // Begins a cut: the rows as they are now, until EndCut. Takes constant time, but when
@@ -85,6 +91,20 @@ class RowTable {
   // Drops the cut and its undo images, in the time that their number takes; nothing without a cut.
   void EndCut();
   bool cut_open() const { return cut_ != nullptr; }
+
+  // ---- What has changed since an earlier cut (RowChanges). All changes, creations and erasures of
+  // rows are counted here.
+
+  // Counts from the newest cut, which has just begun, on; not at all.
+  void KeepChanges();
+  void StopChanges() { changes_ = nullptr; }
+  // The changes from the cut `base` on to the newest one, which has just begun; nothing: they are
+  // not known. RowCutReader reads the rows.
+  std::optional<ChangesSince> ChangesFrom(uint64_t base) const;
+  // What was before the cut `base` is not asked for any more.
+  void ForgetChangesBefore(uint64_t base) {
+    if (changes_ != nullptr) changes_->ForgetBefore(base);
+  }
 
   // Of the last cut that began; 0 before the first.
   uint64_t generation() const { return generation_; }
@@ -106,8 +126,12 @@ class RowTable {
   bool Create(uint64_t id, RowHeader** row);
   // Saves the row for the open cut, if it has not changed since, and marks it as changed.
   void PrepareChange(RowHeader* row) {
-    if (cut_ != nullptr && AgeOf(*row) != 0) SaveForCut(*row);
+    if (AgeOf(*row) != 0) NoteChange(*row);
     row->set_changed(static_cast<uint32_t>(generation_));
+  }
+  void NoteChange(const RowHeader& row) {
+    if (cut_ != nullptr) SaveForCut(row);
+    if (changes_ != nullptr) changes_->NoteChange(generation_ - AgeOf(row));
   }
   void SaveForCut(const RowHeader& row);
   // A row that has not changed for longer than kMaxAge, which becomes its age.
@@ -120,6 +144,7 @@ class RowTable {
   // No row is older than kMaxAge and the generations since this one.
   uint64_t limited_generation_ = 0;
   std::unique_ptr<Cut> cut_;
+  std::unique_ptr<RowChanges> changes_;  // null: none are counted
 };
 
 }  // namespace keelson

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/table/initial_rows.h"
+#include "core/table/row_changes.h"
 #include "core/table/row_id.h"
 #include "core/table/row_layout.h"
 #include "core/table/row_memory.h"
@@ -28,8 +29,9 @@ struct TableForTest {
   static constexpr int64_t kDim = 3;
 
   explicit TableForTest(uint64_t max_numbers = RowSlab::kMaxNumbers,
-                        uint64_t max_images = RowSlab::kMaxNumbers)
-      : options{&layout, &initial, &memory, TableSalt("t"), max_numbers, max_images} {}
+                        uint64_t max_images = RowSlab::kMaxNumbers,
+                        size_t most_erased = RowChanges::kMostErased)
+      : options{&layout, &initial, &memory, TableSalt("t"), max_numbers, max_images, most_erased} {}
 
   std::vector<const RowHeader*> Find(const std::vector<uint64_t>& ids) const {
     std::vector<const RowHeader*> rows(ids.size());

@@ -122,7 +122,7 @@ bool ShardStore::EndIfSaved(uint64_t changes) {
   return ends;
 }
 
-ShardCut ShardStore::Cut() const {
+ShardCut ShardStore::Cut(const CutChanges& changes) const {
   WriterMutexLock lock(&cut_mu_);
   ended_ = ended_ || ends_;
   ShardCut cut;
@@ -134,7 +134,7 @@ ShardCut ShardStore::Cut() const {
     contents.reserve(blocks.size());
     for (const auto& block : blocks) contents.push_back(block->Read());
   }
-  if (tables_ != nullptr) cut.tables = tables_->Cut();
+  if (tables_ != nullptr) cut.tables = tables_->Cut(changes);
   cut.applied = applied_.Table();
   return cut;
 }

@@ -149,7 +149,8 @@ class ShardStore {
   bool EndIfSaved(uint64_t changes);
 
   // The next three wait for the pushes that hold a PushScope; new pushes wait for them.
-  ShardCut Cut() const;
+  // `changes`: TableStore::Cut.
+  ShardCut Cut(const CutChanges& changes = {}) const;
   // Makes these the members, in any order; there are none before. Blocks forget all others.
   void SetMembers(std::vector<uint64_t> incarnations);
   // Applies the mean of the round's sums as one update of every block and of the rows that the

@@ -230,19 +230,37 @@ std::vector<TableSize> TablePartition::Sizes() const {
 
 void TablePartition::NoteSize(size_t table) {
   const RowTable& rows = *rows_[table];
-  const size_t bytes = rows.row_bytes() + rows.index_bytes() + rows.undo_bytes();
+  const size_t bytes =
+      rows.row_bytes() + rows.index_bytes() + rows.undo_bytes() + rows.erased_bytes();
   sizes_[table].rows.store(static_cast<int64_t>(rows.rows()), std::memory_order_relaxed);
   sizes_[table].bytes.store(static_cast<int64_t>(bytes), std::memory_order_relaxed);
 }
 
-void TablePartition::StartCut(uint64_t generation) {
+std::vector<TableCutSize> TablePartition::StartCut(uint64_t generation, const CutChanges& changes) {
+  std::vector<TableCutSize> sizes;
   MutexLock lock(&mu_);
   for (size_t t = 0; t < rows_.size(); ++t) {
     rows_[t]->EndCut();
     rows_[t]->StartCut(generation).IgnoreError();  // none is open, and generations rise
+    sizes.push_back(AccountForChanges(changes, rows_[t].get()));
     NoteSize(t);
   }
   cut_ = generation;
+  return sizes;
+}
+
+TableCutSize TablePartition::AccountForChanges(const CutChanges& changes, RowTable* rows) {
+  TableCutSize size;
+  size.rows = static_cast<int64_t>(rows->rows());
+  if (changes.since != 0) size.changes = rows->ChangesFrom(changes.since);
+  if (!changes.keep) {
+    rows->StopChanges();
+  } else if (size.changes.has_value()) {
+    rows->ForgetChangesBefore(changes.since);
+  } else {
+    rows->KeepChanges();
+  }
+  return size;
 }
 
 void TablePartition::EndCut(uint64_t generation) {
@@ -255,8 +273,8 @@ void TablePartition::EndCut(uint64_t generation) {
   cut_ = 0;
 }
 
-absl::Status TablePartition::ReadCut(uint64_t generation, size_t table, RowVisitor visit,
-                                     absl::FunctionRef<absl::Status()> go_on) {
+absl::Status TablePartition::ReadCut(uint64_t generation, size_t table, uint64_t since,
+                                     RowVisitor visit, absl::FunctionRef<absl::Status()> go_on) {
   const auto ended = [&] {
     return absl::UnavailableError(
         absl::StrCat("table ", tables_[table].spec.name, ": the cut has been ended"));
@@ -266,7 +284,11 @@ absl::Status TablePartition::ReadCut(uint64_t generation, size_t table, RowVisit
     RETURN_IF_ERROR(go_on());
     MutexLock lock(&mu_);
     if (cut_ != generation) return ended();
-    if (reader == nullptr) reader = std::make_unique<RowCutReader>(rows_[table].get());
+    RowTable* const rows = rows_[table].get();
+    if (reader == nullptr) {
+      reader = since == 0 ? std::make_unique<RowCutReader>(rows)
+                          : std::make_unique<RowCutReader>(rows, since);
+    }
     more = reader->Collect(kPlacesAtATime);
   }
   reader->Sort();

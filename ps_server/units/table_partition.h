@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "core/base/mutex.h"
 #include "core/optim/row_optimizer.h"
 #include "core/table/initial_rows.h"
+#include "core/table/row_changes.h"
 #include "core/table/row_layout.h"
 #include "core/table/row_table.h"
 #include "core/tensor/table_spec.h"
@@ -75,10 +77,23 @@ struct RowTime {
   float missed_learning_rate = 0;
 };
 
+// Whether a cut is to tell what has changed since an earlier one, and whether later ones are to.
+struct CutChanges {
+  uint64_t since = 0;  // generation of the earlier cut; 0: none
+  bool keep = false;   // otherwise the account of changes, if there is one, ends
+};
+
+// A table in a cut.
+struct TableCutSize {
+  int64_t rows = 0;
+  // Since CutChanges::since; nothing: not known.
+  std::optional<ChangesSince> changes;
+};
+
 // What there is of a table.
 struct TableSize {
   int64_t rows = 0;
-  // Of rows and their index, and of what is kept for an open cut.
+  // Of rows and their index, and of what is kept for cuts.
   int64_t bytes = 0;
   // Updates of rows that could not be made.
   int64_t refused_rows = 0;
@@ -112,14 +127,16 @@ class TablePartition {
 
   // ---- Cuts. One is open at a time; StartCut ends the one before. Generations rise.
 
-  void StartCut(uint64_t generation);
+  // Tells what there is of each table.
+  std::vector<TableCutSize> StartCut(uint64_t generation, const CutChanges& changes = {});
   void EndCut(uint64_t generation);
-  // Passes the rows that a table had at the cut to `visit`, ids ascending, some at a time; `visit`
-  // is called with the lock, and must be quick. `go_on` is called without it. UNAVAILABLE: the cut
-  // has been ended. RESOURCE_EXHAUSTED: there was no memory to keep it. Errors of `go_on`.
+  // Passes the rows that a table had at the cut to `visit`, ids ascending, some at a time; only
+  // those that had changed since the cut `since`, unless that is 0. `visit` is called with the
+  // lock, and must be quick. `go_on` is called without it. UNAVAILABLE: the cut has been ended.
+  // RESOURCE_EXHAUSTED: there was no memory to keep it. Errors of `go_on`.
   using RowVisitor =
       absl::FunctionRef<void(const RowTable& table, absl::Span<const RowHeader* const> rows)>;
-  absl::Status ReadCut(uint64_t generation, size_t table, RowVisitor visit,
+  absl::Status ReadCut(uint64_t generation, size_t table, uint64_t since, RowVisitor visit,
                        absl::FunctionRef<absl::Status()> go_on);
 
   // ---- Restoring, before the partition is used by others.
@@ -147,6 +164,9 @@ class TablePartition {
   void UpdateRows(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
                   absl::Span<const float> gradients) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ReadRows(const RowTime& time, const RowQuery& query) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The same of one table; the cut has begun.
+  TableCutSize AccountForChanges(const CutChanges& changes, RowTable* rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Has Sizes tell what there is of the table now.
   void NoteSize(size_t table) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

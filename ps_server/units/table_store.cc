@@ -13,19 +13,46 @@ TableCut::~TableCut() {
   for (const auto& partition : store_->partitions_) partition->EndCut(generation_);
 }
 
-int64_t TableCut::Rows(uint32_t partition, size_t table) const {
-  return rows_[partition - store_->partitions().first][table];
+const TableCutSize& TableCut::SizeOf(uint32_t partition, size_t table) const {
+  return sizes_[partition - store_->partitions().first][table];
 }
 
-int64_t TableCut::Rows(size_t table) const {
+int64_t TableCut::Rows(uint32_t partition, size_t table, Part part) const {
+  const TableCutSize& size = SizeOf(partition, table);
+  return part == Part::kAll ? size.rows : size.changes->rows;
+}
+
+int64_t TableCut::Rows(size_t table, Part part) const {
+  const RowPartitionRun run = store_->partitions();
   int64_t rows = 0;
-  for (const std::vector<int64_t>& counts : rows_) rows += counts[table];
+  for (uint32_t p = run.first; p < run.first + run.count; ++p) rows += Rows(p, table, part);
   return rows;
 }
 
+int64_t TableCut::NumErased(uint32_t partition, size_t table) const {
+  return SizeOf(partition, table).changes->num_erased();
+}
+
+int64_t TableCut::NumErased(size_t table) const {
+  const RowPartitionRun run = store_->partitions();
+  int64_t ids = 0;
+  for (uint32_t p = run.first; p < run.first + run.count; ++p) ids += NumErased(p, table);
+  return ids;
+}
+
+std::vector<uint64_t> TableCut::Erased(uint32_t partition, size_t table) const {
+  std::vector<uint64_t> ids;
+  for (const auto& set : SizeOf(partition, table).changes->erased) {
+    ids.insert(ids.end(), set->begin(), set->end());
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
 absl::Status TableCut::Read(uint32_t partition, size_t table, TablePartition::RowVisitor visit,
-                            absl::FunctionRef<absl::Status()> go_on) const {
-  return store_->Partition(partition)->ReadCut(generation_, table, visit, go_on);
+                            absl::FunctionRef<absl::Status()> go_on, Part part) const {
+  return store_->Partition(partition)->ReadCut(generation_, table, part == Part::kAll ? 0 : since_,
+                                               visit, go_on);
 }
 
 void TableCut::EndPartition(uint32_t partition) const {
@@ -94,14 +121,16 @@ void TableStore::CommitRound(const RoundId& round, float learning_rate, ThreadPo
   pool->RunAll(partitions_.size(), [&](size_t i) { partitions_[i]->CommitRound(time); });
 }
 
-std::shared_ptr<const TableCut> TableStore::Cut() {
+std::shared_ptr<const TableCut> TableStore::Cut(const CutChanges& changes) {
   const uint64_t generation = ++generation_;
-  std::shared_ptr<TableCut> cut(new TableCut(this, generation));
+  std::shared_ptr<TableCut> cut(new TableCut(this, generation, changes.since));
   cut->steps_done_ = steps_done();
+  cut->has_changes_ = changes.since != 0;
   for (const auto& partition : partitions_) {
-    partition->StartCut(generation);
-    std::vector<int64_t>& rows = cut->rows_.emplace_back();
-    for (const TableSize& size : partition->Sizes()) rows.push_back(size.rows);
+    cut->sizes_.push_back(partition->StartCut(generation, changes));
+    for (const TableCutSize& size : cut->sizes_.back()) {
+      cut->has_changes_ = cut->has_changes_ && size.changes.has_value();
+    }
   }
   return cut;
 }

@@ -33,26 +33,46 @@ class TableCut {
   TableCut(const TableCut&) = delete;
   TableCut& operator=(const TableCut&) = delete;
 
+  // Which rows of the cut are meant.
+  enum class Part {
+    kAll,
+    kChanged,  // since the earlier cut that Cut was told; only where has_changes()
+  };
+
   // The rows that a table has in the partition, which is one of the shard's.
-  int64_t Rows(uint32_t partition, size_t table) const;
+  int64_t Rows(uint32_t partition, size_t table, Part part = Part::kAll) const;
   // Of all partitions.
-  int64_t Rows(size_t table) const;
+  int64_t Rows(size_t table, Part part = Part::kAll) const;
+  // Numbers the cuts of the store: see TableStore::Cut.
+  uint64_t generation() const { return generation_; }
+  // Whether the cut knows what has changed since the earlier one.
+  bool has_changes() const { return has_changes_; }
+  // Where has_changes(): how many ids were erased since; these, ascending. One may be there
+  // repeatedly, and be among the changed rows.
+  int64_t NumErased(uint32_t partition, size_t table) const;
+  int64_t NumErased(size_t table) const;
+  std::vector<uint64_t> Erased(uint32_t partition, size_t table) const;
   // Steps that had been done, which is what rows' last_step is compared with.
   int64_t steps_done() const { return steps_done_; }
   // See TablePartition::ReadCut.
   absl::Status Read(uint32_t partition, size_t table, TablePartition::RowVisitor visit,
-                    absl::FunctionRef<absl::Status()> go_on) const;
+                    absl::FunctionRef<absl::Status()> go_on, Part part = Part::kAll) const;
   // Drops what is kept of a partition, which is not read any more.
   void EndPartition(uint32_t partition) const;
 
  private:
   friend class TableStore;
-  TableCut(const TableStore* store, uint64_t generation) : store_(store), generation_(generation) {}
+  TableCut(const TableStore* store, uint64_t generation, uint64_t since)
+      : store_(store), generation_(generation), since_(since) {}
+
+  const TableCutSize& SizeOf(uint32_t partition, size_t table) const;
 
   const TableStore* const store_;
   const uint64_t generation_;
+  const uint64_t since_;
+  bool has_changes_ = false;
   int64_t steps_done_ = 0;
-  std::vector<std::vector<int64_t>> rows_;  // [partition of the shard][table]
+  std::vector<std::vector<TableCutSize>> sizes_;  // [partition of the shard][table]
 };
 
 // Thread-safe. Whoever changes rows holds the shard's ShardStore::PushScope.
@@ -104,8 +124,9 @@ class TableStore {
   // Applies the means of the round's sums, at the rate of its step. No other thread uses `pool`.
   void CommitRound(const RoundId& round, float learning_rate, ThreadPool* pool);
 
-  // While no row changes; ends the cut before.
-  std::shared_ptr<const TableCut> Cut();
+  // While no row changes; ends the cut before. `changes.since` is the generation of an earlier cut
+  // of this store.
+  std::shared_ptr<const TableCut> Cut(const CutChanges& changes = {});
 
   // Of each table, over the shard's partitions.
   std::vector<TableSize> Sizes() const;

@@ -48,7 +48,7 @@ class TableStoreTest : public testing::Test {
   }
 
   // The rows of table 1 in the cut, which must come with ascending ids.
-  std::map<uint64_t, float> Read(const TableCut& cut) {
+  std::map<uint64_t, float> Read(const TableCut& cut, TableCut::Part part = TableCut::Part::kAll) {
     std::map<uint64_t, float> all;
     for (uint32_t p = 0; p < kRowPartitions; ++p) {
       std::vector<uint64_t> ids;
@@ -60,10 +60,10 @@ class TableStoreTest : public testing::Test {
               all[row->id] = row->values()[0];
             }
           },
-          [] { return absl::OkStatus(); });
+          [] { return absl::OkStatus(); }, part);
       EXPECT_TRUE(status.ok()) << status;
       EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()));
-      EXPECT_EQ(static_cast<int64_t>(ids.size()), cut.Rows(p, 1));
+      EXPECT_EQ(static_cast<int64_t>(ids.size()), cut.Rows(p, 1, part));
     }
     return all;
   }
@@ -93,6 +93,30 @@ TEST_F(TableStoreTest, ACutHasTheRowsAsTheyWere) {
   EXPECT_EQ(rows.size(), 3000);
   for (const auto& [id, value] : rows) EXPECT_EQ(value, -1) << id;
   EXPECT_EQ(store_->Sizes()[1].rows, 5000);
+}
+
+TEST_F(TableStoreTest, ACutTellsWhatHasChangedSinceAnEarlierOne) {
+  constexpr TableCut::Part kChanged = TableCut::Part::kChanged;
+  Push(IdsBelow(3000), 1);
+  const uint64_t first = store_->Cut({.since = 0, .keep = true})->generation();
+  Push(IdsBelow(30), 1);
+  // Its snapshot fails.
+  EXPECT_TRUE(store_->Cut({first, true})->has_changes());
+  Push(IdsBelow(3001), 0);
+  const std::shared_ptr<const TableCut> all = store_->Cut({first, true});
+  EXPECT_EQ(all->Rows(1, kChanged), 3001);
+  Push({IdsBelow(50).back()}, 1);
+  const std::shared_ptr<const TableCut> cut = store_->Cut({all->generation(), true});
+  Push(IdsBelow(70), 1);
+  ASSERT_TRUE(cut->has_changes());
+  EXPECT_EQ(cut->Rows(1), 3001);
+  EXPECT_EQ(cut->Rows(0, kChanged), 0);
+  EXPECT_EQ(cut->NumErased(1), 0);
+  EXPECT_EQ(Read(*cut, kChanged), (std::map<uint64_t, float>{{IdsBelow(50).back(), -2}}));
+  // Before that nothing is known any more, nor is it after a cut from which nothing is kept.
+  EXPECT_FALSE(store_->Cut({first, true})->has_changes());
+  const uint64_t last = store_->Cut({cut->generation(), false})->generation();
+  EXPECT_FALSE(store_->Cut({last, true})->has_changes());
 }
 
 TEST_F(TableStoreTest, TheNextCutEndsTheOneBefore) {
