@@ -124,6 +124,10 @@ v1::TableSpec TableSpecToProto(const TableSpec& spec) {
   proto.set_dim(spec.dim);
   *proto.mutable_initializer() = InitializerToProto(spec.initializer);
   proto.set_max_rows(spec.max_rows);
+  proto.set_evict(spec.evict);
+  proto.set_expire_after_steps(spec.expire_after_steps);
+  proto.set_admit_after(spec.admit_after);
+  proto.set_absent_zeros(spec.absent_zeros);
   return proto;
 }
 
@@ -134,12 +138,16 @@ absl::StatusOr<TableSpec> TableSpecFromProto(const v1::TableSpec& proto) {
                                                    "\": dim: expected 1..", TableSpec::kMostDim,
                                                    ", found ", proto.dim()));
   }
-  if (proto.max_rows() < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "table \"", proto.name(), "\": max_rows: expected at least 0, found ", proto.max_rows()));
-  }
-  return TableSpec{proto.name(), proto.dim(), InitializerFromProto(proto.initializer()),
-                   proto.max_rows()};
+  TableSpec spec = {proto.name(), proto.dim(), InitializerFromProto(proto.initializer()),
+                    proto.max_rows()};
+  spec.evict = proto.evict();
+  spec.expire_after_steps = proto.expire_after_steps();
+  spec.admit_after = proto.admit_after();
+  spec.absent_zeros = proto.absent_zeros();
+  const absl::Status limits = CheckLimits(spec);
+  if (limits.ok()) return spec;
+  return absl::InvalidArgumentError(
+      absl::StrCat("table \"", proto.name(), "\": ", limits.message()));
 }
 
 }  // namespace keelson

@@ -106,13 +106,23 @@ TEST(VariableSpecProtoTest, RefusesALongName) {
 }
 
 TEST(TableSpecProtoTest, RoundTrip) {
-  const TableSpec spec{"users", 1024, {Initializer::Kind::kTruncatedNormal, 0, 0.25f}};
+  TableSpec spec{"users", 1024, {Initializer::Kind::kTruncatedNormal, 0, 0.25f}};
+  spec.max_rows = 1000;
+  spec.evict = true;
+  spec.expire_after_steps = 7;
+  spec.admit_after = 3;
+  spec.absent_zeros = true;
   const auto back = TableSpecFromProto(TableSpecToProto(spec));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->name, "users");
   EXPECT_EQ(back->dim, 1024);
   EXPECT_EQ(back->initializer.kind, Initializer::Kind::kTruncatedNormal);
   EXPECT_EQ(back->initializer.b, 0.25f);
+  EXPECT_EQ(back->max_rows, 1000);
+  EXPECT_TRUE(back->evict);
+  EXPECT_EQ(back->expire_after_steps, 7);
+  EXPECT_EQ(back->admit_after, 3);
+  EXPECT_TRUE(back->absent_zeros);
 }
 
 TEST(TableSpecProtoTest, RefusesNoNameAndNoElements) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "core/tensor/variable.h"
 
 namespace keelson {
@@ -20,7 +21,22 @@ struct TableSpec {
   // element alone.
   Initializer initializer;
   int64_t max_rows = 0;  // 0: no bound
+  // A row beyond the bound takes the place of another one; otherwise it is refused.
+  bool evict = false;
+  // An id that no update has had for so many steps loses its row, or its count; 0: never.
+  int64_t expire_after_steps = 0;
+  // The update with which an id gets a row, counted from 1; 0: the first one, too.
+  int64_t admit_after = 0;
+  bool absent_zeros = false;
+
+  // What looking up an id yields that has no row.
+  Initializer absent() const { return absent_zeros ? Initializer() : initializer; }
+  bool expires() const { return expire_after_steps > 0; }
+  bool counts_ids() const { return admit_after > 1; }
 };
+
+// INVALID_ARGUMENT, "max_rows: expected at least 0, found -1": what bounds the rows makes no sense.
+absl::Status CheckLimits(const TableSpec& spec);
 
 }  // namespace keelson
 

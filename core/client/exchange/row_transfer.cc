@@ -125,7 +125,7 @@ absl::Status RowTransfer::TakeSection(const RowSection& section, ByteCursor* cur
     while (end < ids.size() && Present(bits, end)) ++end;
     TakeRows(section.format, cursor, table.dim, {rows + i * table.dim, (end - i) * table.dim});
     for (i = end; i < ids.size() && !Present(bits, i); ++i) {
-      table.initial.Fill(ids[i], {rows + i * table.dim, static_cast<size_t>(table.dim)});
+      table.absent.Fill(ids[i], {rows + i * table.dim, static_cast<size_t>(table.dim)});
     }
   }
   return absl::OkStatus();

@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<PlannedTable>> PlanTables(const Placement& placement,
     }
     const uint64_t salt = TableSalt(specs[t].name);
     tables.push_back({specs[t].name, salt, specs[t].dim, format.push, format.pull,
-                      InitialRows(specs[t].initializer, seed, salt)});
+                      InitialRows(specs[t].absent(), seed, salt)});
   }
   return tables;
 }

@@ -26,7 +26,7 @@ struct PlannedTable {
   int64_t dim;
   WireFormat push;
   WireFormat pull;
-  InitialRows initial;
+  InitialRows absent;  // values of rows that do not exist
 };
 
 // In the order of placement.tables(). `formats` are in that order; empty: float32. `seed`: the

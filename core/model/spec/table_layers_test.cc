@@ -140,6 +140,17 @@ TEST(TableLayersTest, RefusesWhatMakesNoSense) {
       {"tables { name: 'a' }", "", "", "model.tables[0].dim: expected 1 to 1024, found 0"},
       {"tables { name: 'a' dim: 1025 }", "", "",
        "model.tables[0].dim: expected 1 to 1024, found 1025"},
+      {"tables { name: 'a' dim: 2 max_rows: -1 }", "", "",
+       "model.tables[0].max_rows: expected at least 0, found -1"},
+      {"tables { name: 'a' dim: 2 at_limit: EVICT }", "", "",
+       "model.tables[0].at_limit: expected REFUSE without max_rows, found EVICT: there is no "
+       "limit"},
+      {"tables { name: 'a' dim: 2 expire_after_steps: -1 }", "", "",
+       "model.tables[0].expire_after_steps: expected 0 to 2147483647, found -1"},
+      {"tables { name: 'a' dim: 2 expire_after_steps: 2147483648 }", "", "",
+       "model.tables[0].expire_after_steps: expected 0 to 2147483647, found 2147483648"},
+      {"tables { name: 'a' dim: 2 admit_after: 65536 }", "", "",
+       "model.tables[0].admit_after: expected 0 to 65535, found 65536"},
       {kTables, "embedding { table: 'people' }", "embedding_bag { table: 'people' }",
        "model.tables[1]: expected an embedding or embedding_bag layer that names \"things\", found "
        "none"},

@@ -10,6 +10,17 @@
 #include "core/model/spec/field_error.h"
 
 namespace keelson {
+namespace {
+
+void SetLimits(const v1::TableConfig& config, TableSpec* table) {
+  table->max_rows = config.max_rows();
+  table->evict = config.at_limit() == v1::TableConfig::EVICT;
+  table->expire_after_steps = config.expire_after_steps();
+  table->admit_after = config.admit_after();
+  table->absent_zeros = config.absent() == v1::TableConfig::ZEROS;
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<TableSpec>> ReadTables(const v1::ModelConfig& config) {
   std::vector<TableSpec> tables;
@@ -26,11 +37,9 @@ absl::StatusOr<std::vector<TableSpec>> ReadTables(const v1::ModelConfig& config)
       return FieldError(path + ".dim",
                         absl::StrCat("expected 1 to ", TableSpec::kMostDim, ", found ", table.dim));
     }
-    table.max_rows = config.tables(i).max_rows();
-    if (table.max_rows < 0) {
-      return FieldError(path + ".max_rows",
-                        absl::StrCat("expected at least 0, found ", table.max_rows));
-    }
+    SetLimits(config.tables(i), &table);
+    const absl::Status limits = CheckLimits(table);
+    if (!limits.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ".", limits.message()));
     tables.push_back(std::move(table));
   }
   return tables;

@@ -15,7 +15,7 @@ namespace keelson {
 inline constexpr Initializer kEmbeddingInitializer = {Initializer::Kind::kUniform, -0.05f, 0.05f};
 
 // Those of `tables`. INVALID_ARGUMENT, the text beginning with the field's path: a name that is
-// malformed or there twice; a dim that is not in [1, TableSpec::kMostDim].
+// malformed or there twice; a dim that is not in [1, TableSpec::kMostDim]; CheckLimits.
 absl::StatusOr<std::vector<TableSpec>> ReadTables(const v1::ModelConfig& config);
 
 }  // namespace keelson
