@@ -42,25 +42,40 @@ absl::StatusOr<std::unique_ptr<SnapshotRows>> SnapshotRows::Open(const v1::Train
 absl::Status SnapshotRows::ReadRows(size_t table, absl::Span<const uint64_t> ids,
                                     absl::Span<float> rows) {
   const TableSpec& spec = tables_[table];
+  const InitialRows absent(spec.absent(), seed_, TableSalt(spec.name));
   if (found_[table] == nullptr) {
-    const InitialRows initial(spec.initializer, seed_, TableSalt(spec.name));
-    for (size_t i = 0; i < ids.size(); ++i)
-      initial.Fill(ids[i], rows.subspan(i * spec.dim, spec.dim));
+    for (size_t i = 0; i < ids.size(); ++i) {
+      absent.Fill(ids[i], rows.subspan(i * spec.dim, spec.dim));
+    }
     return absl::OkStatus();
   }
   const RowOptimizer& optimizer = optimizers_.Of(table);
   StoredRows::Wanted wanted;
   std::vector<TableSlot> slots;
-  if (optimizer.catches_up()) {
-    slots = TableSlotsOf(optimizer.slots());
-    wanted = {slots, /*counters=*/true};
-  }
+  if (optimizer.catches_up()) slots = TableSlotsOf(optimizer.slots());
+  wanted = {slots, /*counters=*/optimizer.catches_up() || spec.expires()};
   RETURN_IF_ERROR(stored_->Read(*found_[table], ids, wanted, &matrix_));
+  if (spec.expires()) LeaveOutExpired(spec);
   for (size_t i = 0; i < ids.size(); ++i) {
-    std::copy_n(matrix_.rows.begin() + i * matrix_.floats, spec.dim, rows.begin() + i * spec.dim);
+    const absl::Span<float> row = rows.subspan(i * spec.dim, spec.dim);
+    if (matrix_.present[i]) {
+      std::copy_n(matrix_.rows.begin() + i * matrix_.floats, spec.dim, row.begin());
+    } else {
+      absent.Fill(ids[i], row);
+    }
   }
   if (optimizer.catches_up()) CatchUp(table, rows);
   return absl::OkStatus();
+}
+
+// A snapshot has rows that have expired and were not swept yet.
+void SnapshotRows::LeaveOutExpired(const TableSpec& spec) {
+  const int64_t done = stored_->tables().steps_done();
+  for (size_t i = 0; i < matrix_.present.size(); ++i) {
+    if (MissedSteps(matrix_.last_steps[i], done) >= spec.expire_after_steps) {
+      matrix_.present[i] = false;
+    }
+  }
 }
 
 void SnapshotRows::CatchUp(size_t table, absl::Span<float> values) {

@@ -40,6 +40,8 @@ class SnapshotRows : public RowSource {
   SnapshotRows(std::unique_ptr<StoredRows> stored, TableOptimizers optimizers)
       : stored_(std::move(stored)), optimizers_(std::move(optimizers)) {}
 
+  // Makes those of the matrix absent that have expired.
+  void LeaveOutExpired(const TableSpec& spec);
   // Sets the values to what they are after the steps that the rows have missed.
   void CatchUp(size_t table, absl::Span<float> values);
 

@@ -98,6 +98,38 @@ TEST_F(SnapshotRowsTest, MakesUpForTheStepsThatRowsHaveMissed) {
   EXPECT_EQ(found[4], Initial(9)[0]);
 }
 
+TEST_F(SnapshotRowsTest, ARowThatHasExpiredIsAbsent) {
+  v1::TrainConfig config = ConfigWith("sgd {}");
+  v1::TableConfig* const table = config.mutable_model()->mutable_tables(0);
+  const auto read = [&] {
+    const auto rows = Open(config);
+    EXPECT_TRUE(rows.ok()) << rows.status();
+    std::vector<float> values(4);
+    EXPECT_TRUE((*rows)->ReadRows(0, {7, 8}, absl::MakeSpan(values)).ok());
+    return values;
+  };
+  // Row 7 has missed six of ten steps.
+  table->set_expire_after_steps(7);
+  EXPECT_EQ(read(), (std::vector<float>{1, 2, 3, 4}));
+  table->set_expire_after_steps(6);
+  EXPECT_EQ(read(), (std::vector<float>{Initial(7)[0], Initial(7)[1], 3, 4}));
+  table->set_absent(v1::TableConfig::ZEROS);
+  EXPECT_EQ(read(), (std::vector<float>{0, 0, 3, 4}));
+  *config.mutable_optimizer() = ConfigWith("adam { exact: true }").optimizer();
+  EXPECT_EQ(read(), (std::vector<float>{0, 0, 3, 4}));
+}
+
+TEST_F(SnapshotRowsTest, AnAbsentRowMayBeZeros) {
+  v1::TrainConfig config = ConfigWith("sgd {}");
+  config.mutable_model()->mutable_tables(0)->set_absent(v1::TableConfig::ZEROS);
+  std::vector<float> values(4);
+  EXPECT_TRUE((*Open(config))->ReadRows(0, {8, 9}, absl::MakeSpan(values)).ok());
+  EXPECT_EQ(values, (std::vector<float>{3, 4, 0, 0}));
+  WriteTables(&files_, kPrefix, {}, 1);
+  EXPECT_TRUE((*Open(config))->ReadRows(0, {8, 9}, absl::MakeSpan(values)).ok());
+  EXPECT_EQ(values, std::vector<float>(4));
+}
+
 TEST_F(SnapshotRowsTest, ASnapshotWithoutTheTableGivesInitialValues) {
   WriteTables(&files_, kPrefix, {}, 1);
   EXPECT_EQ(Read("sgd {}", {7}), Initial(7));

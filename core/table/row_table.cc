@@ -147,6 +147,11 @@ size_t RowTable::Erase(absl::Span<const uint64_t> ids) {
   return erased;
 }
 
+bool RowTable::Visit(uint64_t* next, size_t max_places,
+                     absl::FunctionRef<void(const RowHeader&)> visit) const {
+  return slab_.VisitLive(next, max_places, [&](uint32_t, const RowHeader* row) { visit(*row); });
+}
+
 bool RowTable::Compact(size_t max_places) {
   if (cut_open()) return false;
   while (max_places > 0) {

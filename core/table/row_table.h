@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "core/table/initial_rows.h"
@@ -67,6 +68,13 @@ class RowTable {
 
   // Erases those of the rows that exist; how many.
   size_t Erase(absl::Span<const uint64_t> ids);
+
+  // Passes the rows among the next `max_places` (> 0) rows or freed rows from *next on to `visit`,
+  // which only reads them, and moves *next behind them; 0 is the beginning. False: those were the
+  // last ones. A row that is there from the first call to the last is passed once, unless Compact
+  // moves it.
+  bool Visit(uint64_t* next, size_t max_places,
+             absl::FunctionRef<void(const RowHeader&)> visit) const;
 
   // Moves rows from the end of the memory to free places in front, so that memory which erased rows
   // have left can be given back. Looks at `max_places` rows or freed rows at most: a call takes a

@@ -200,6 +200,13 @@ absl::Status GiveBlocks(ShardStore* store, const BulkRequest& request, const Blo
   return absl::OkStatus();
 }
 
+// Clears away expired rows, in time to the pushes.
+void SweepTables(ShardStore* store, const RowSections& rows) {
+  size_t ids = 0;
+  for (const ReceivedRows& section : rows.apply) ids += section.list.ids.size();
+  if (!rows.apply.empty()) store->tables()->Sweep(ids);
+}
+
 }  // namespace
 
 absl::StatusOr<Task> CallerOf(const BulkRequest& request) {
@@ -250,7 +257,9 @@ absl::Status ServePush(ShardStore* store, BulkMethod method, const BulkRequest& 
     response->staleness = StalenessOf(step_before, request);
     RETURN_IF_ERROR(StageBlocks(request, blocks, payload, response));
     if (rows.apply.empty()) return absl::OkStatus();
-    return StageRows(store->tables(), request, &rows, response);
+    RETURN_IF_ERROR(StageRows(store->tables(), request, &rows, response));
+    SweepTables(store, rows);
+    return absl::OkStatus();
   }
   store->CountChange();
   const PushIdentity push = IdentityOf(*store, request, options);
@@ -260,6 +269,7 @@ absl::Status ServePush(ShardStore* store, BulkMethod method, const BulkRequest& 
     applied = ApplyRows(store->tables(), push, request.step, &rows, response);
   }
   if (!rows.read.empty()) AnswerRows(*store->tables(), rows, response, values);
+  SweepTables(store, rows);
   const bool last_part = request.last_part && !(blocks.empty() && rows.apply.empty());
   response->staleness = StalenessOf(PushesBefore(store, last_part, applied), request);
   response->shard_step = step_before + (last_part && applied ? 1 : 0);

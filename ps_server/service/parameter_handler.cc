@@ -240,6 +240,7 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
     part->set_rows(size.rows);
     part->set_bytes(size.bytes);
     part->set_refused_rows(size.refused_rows);
+    part->set_expired_rows(size.expired_rows);
   }
 }
 

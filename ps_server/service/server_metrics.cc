@@ -64,16 +64,23 @@ void CollectStaleness(const ServerFigures& figures, MetricPage* page) {
 
 void CollectTables(const v1::ShardStatus& shard, MetricPage* page) {
   if (shard.tables().empty()) return;
-  MetricFamily& rows = page->Gauge("keelson_ps_table_rows", "Rows of a table in the shard.");
-  MetricFamily& bytes = page->Gauge("keelson_ps_table_bytes",
-                                    "Their memory: values, slots, the index and what cuts keep.");
-  MetricFamily& refused = page->Counter("keelson_ps_table_refused_rows_total",
-                                        "Updates left out as there was no memory for a new row.");
-  for (const v1::TablePartStatus& table : shard.tables()) {
-    rows.Add(static_cast<double>(table.rows()), {{"table", table.name()}});
-    bytes.Add(static_cast<double>(table.bytes()), {{"table", table.name()}});
-    refused.Add(static_cast<double>(table.refused_rows()), {{"table", table.name()}});
-  }
+  using Figure = int64_t (v1::TablePartStatus::*)() const;
+  const auto add = [&](MetricFamily& family, Figure figure) {
+    for (const v1::TablePartStatus& table : shard.tables()) {
+      family.Add(static_cast<double>((table.*figure)()), {{"table", table.name()}});
+    }
+  };
+  add(page->Gauge("keelson_ps_table_rows", "Rows of a table in the shard."),
+      &v1::TablePartStatus::rows);
+  add(page->Gauge("keelson_ps_table_bytes",
+                  "Their memory: values, slots, the index and what cuts keep."),
+      &v1::TablePartStatus::bytes);
+  add(page->Counter("keelson_ps_table_refused_rows_total",
+                    "Updates left out as there was no memory for a new row."),
+      &v1::TablePartStatus::refused_rows);
+  add(page->Counter("keelson_ps_table_expired_rows_total",
+                    "Rows erased as no push had them for long."),
+      &v1::TablePartStatus::expired_rows);
 }
 
 void CollectShard(const v1::ShardStatus& shard, MetricPage* page) {

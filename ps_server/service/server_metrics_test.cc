@@ -87,10 +87,12 @@ TEST(ServerMetrics, TellOfEachTable) {
   table->set_rows(5);
   table->set_bytes(640);
   table->set_refused_rows(2);
+  table->set_expired_rows(3);
   const std::map<std::string, double> samples = Samples(shard, {});
   EXPECT_EQ(samples.at("keelson_ps_table_rows{table=\"users\"}"), 5);
   EXPECT_EQ(samples.at("keelson_ps_table_bytes{table=\"users\"}"), 640);
   EXPECT_EQ(samples.at("keelson_ps_table_refused_rows_total{table=\"users\"}"), 2);
+  EXPECT_EQ(samples.at("keelson_ps_table_expired_rows_total{table=\"users\"}"), 3);
 }
 
 TEST(ServerMetrics, AskTheHandler) {

@@ -20,6 +20,10 @@ constexpr size_t kFloatsAtATime = 16 * 1024;
 // Places that a reader of a cut looks at, and rows that it copies, while it has the lock.
 constexpr size_t kPlacesAtATime = 4096;
 constexpr size_t kCutRowsAtATime = 128;
+// Rows and freed rows that are looked at for moving rows while the lock is held, and bytes of rows
+// below which none are moved.
+constexpr size_t kPlacesCompacted = 512;
+constexpr size_t kLeastCompacted = 4 * 1024;
 
 size_t RowsAtATime(int64_t dim) {
   return std::clamp<size_t>(kFloatsAtATime / static_cast<size_t>(dim), 1, kRowsAtATime);
@@ -36,6 +40,7 @@ TableSize& TableSize::operator+=(const TableSize& other) {
   rows += other.rows;
   bytes += other.bytes;
   refused_rows += other.refused_rows;
+  expired_rows += other.expired_rows;
   return *this;
 }
 
@@ -145,6 +150,7 @@ void TablePartition::UpdateRows(size_t table, absl::Span<const uint64_t> ids, co
   std::array<uint32_t, kRowsAtATime> missed;
   int64_t refused = 0;
   const size_t n = ids.size();
+  if (tables_[table].spec.expires()) EraseExpired(table, ids, time.clock);
   // An error is a row that could not be made, which is null.
   rows_[table]->FindOrCreate(ids, RoomFor(table), absl::MakeSpan(headers).first(n)).IgnoreError();
   for (size_t i = 0; i < n; ++i) {
@@ -191,7 +197,7 @@ void TablePartition::ReadRows(const RowTime& time, const RowQuery& query) const 
     values.clear();
     missed.clear();
     for (size_t i = 0; i < ids.size(); ++i) {
-      if (found[i] == nullptr) continue;
+      if (found[i] == nullptr || HasExpired(query.table, *found[i], time.clock)) continue;
       const size_t bit = query.first_bit + begin + i;
       answer.presence[bit / 8] |= static_cast<uint8_t>(1 << (bit % 8));
       values.push_back(found[i]->values());
@@ -223,7 +229,8 @@ std::vector<TableSize> TablePartition::Sizes() const {
   for (const NotedSize& size : sizes_) {
     sizes.push_back({size.rows.load(std::memory_order_relaxed),
                      size.bytes.load(std::memory_order_relaxed),
-                     size.refused_rows.load(std::memory_order_relaxed)});
+                     size.refused_rows.load(std::memory_order_relaxed),
+                     size.expired_rows.load(std::memory_order_relaxed)});
   }
   return sizes;
 }
@@ -234,6 +241,46 @@ void TablePartition::NoteSize(size_t table) {
       rows.row_bytes() + rows.index_bytes() + rows.undo_bytes() + rows.erased_bytes();
   sizes_[table].rows.store(static_cast<int64_t>(rows.rows()), std::memory_order_relaxed);
   sizes_[table].bytes.store(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+}
+
+void TablePartition::EraseExpired(size_t table, absl::Span<const uint64_t> ids, int64_t clock) {
+  std::array<const RowHeader*, kRowsAtATime> rows;
+  std::array<uint64_t, kRowsAtATime> expired;
+  size_t n = 0;
+  rows_[table]->Find(ids, absl::MakeSpan(rows).first(ids.size()));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (rows[i] != nullptr && HasExpired(table, *rows[i], clock)) expired[n++] = ids[i];
+  }
+  if (n > 0) Expire(table, absl::MakeConstSpan(expired).first(n));
+}
+
+void TablePartition::Expire(size_t table, absl::Span<const uint64_t> ids) {
+  const size_t erased = rows_[table]->Erase(ids);
+  sizes_[table].expired_rows.fetch_add(static_cast<int64_t>(erased), std::memory_order_relaxed);
+}
+
+bool TablePartition::Sweep(size_t table, int64_t clock, uint64_t* next, int64_t* seen) {
+  MutexLock lock(&mu_);
+  std::vector<uint64_t> expired;
+  const bool more = rows_[table]->Visit(next, kSweptPlaces, [&](const RowHeader& row) {
+    ++*seen;
+    if (HasExpired(table, row, clock)) expired.push_back(row.id);
+  });
+  if (!expired.empty()) {
+    Expire(table, expired);
+    NoteSize(table);
+  }
+  return more;
+}
+
+bool TablePartition::Compact(size_t table) {
+  MutexLock lock(&mu_);
+  RowTable& rows = *rows_[table];
+  const size_t used = rows.rows() * rows.layout().stride();
+  if (rows.row_bytes() < kLeastCompacted || used > rows.row_bytes() / 4 * 3) return false;
+  const bool more = rows.Compact(kPlacesCompacted);
+  NoteSize(table);
+  return more;
 }
 
 std::vector<TableCutSize> TablePartition::StartCut(uint64_t generation, const CutChanges& changes) {

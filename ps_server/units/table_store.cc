@@ -96,13 +96,13 @@ RowTime TableStore::UpdateAt(int64_t step, float learning_rate) {
   int64_t done = steps_done();
   while (done <= step && !steps_done_.compare_exchange_weak(done, step + 1)) {
   }
-  return {step, learning_rate, learning_rate_.At(step)};
+  return {step, learning_rate, learning_rate_.At(step), steps_done() - 1};
 }
 
 RowTime TableStore::ReadNow() const {
   const int64_t done = steps_done();
   const float rate = learning_rate_.At(std::max<int64_t>(0, done - 1));
-  return {done, rate, rate};
+  return {done, rate, rate, done};
 }
 
 absl::Status TableStore::CheckContributions(const RoundId& round, uint32_t contributions) const {

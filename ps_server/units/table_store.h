@@ -19,6 +19,7 @@
 #include "core/table/row_memory.h"
 #include "core/table/row_sections.h"
 #include "ps_server/units/applied_sequences.h"
+#include "ps_server/units/row_sweep.h"
 #include "ps_server/units/table_partition.h"
 
 namespace keelson {
@@ -118,6 +119,9 @@ class TableStore {
   int64_t steps_done() const { return steps_done_.load(std::memory_order_relaxed); }
   void RestoreStepsDone(int64_t steps) { steps_done_ = steps; }
 
+  // Does a part of the search for expired rows, if some is due, after an update of `ids` rows.
+  void Sweep(size_t ids) { sweep_.Go(steps_done() - 1, ids); }
+
   // Whether each partition has exactly this many pushes in the round's sum; otherwise
   // FAILED_PRECONDITION, with the first that has not.
   absl::Status CheckContributions(const RoundId& round, uint32_t contributions) const;
@@ -134,7 +138,10 @@ class TableStore {
  private:
   friend class TableCut;
   TableStore(Options options, const LearningRateSchedule* learning_rate)
-      : options_(std::move(options)), learning_rate_(*learning_rate), memory_(options_.max_bytes) {}
+      : options_(std::move(options)),
+        learning_rate_(*learning_rate),
+        memory_(options_.max_bytes),
+        sweep_(&tables_, &partitions_) {}
 
   const Options options_;
   const LearningRateSchedule& learning_rate_;
@@ -144,6 +151,7 @@ class TableStore {
   std::vector<std::unique_ptr<TablePartition>> partitions_;
   std::atomic<uint64_t> generation_{0};
   std::atomic<int64_t> steps_done_{0};
+  RowSweep sweep_;
 };
 
 }  // namespace keelson
