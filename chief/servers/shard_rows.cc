@@ -32,17 +32,23 @@ absl::StatusOr<std::unique_ptr<ShardRows>> ShardRows::Open(
   ASSIGN_OR_RETURN(StoredTables stored, StoredTables::Open(bundle, run));
   std::unique_ptr<ShardRows> rows(new ShardRows(std::move(stored), run));
   std::vector<std::string> missing;
-  for (size_t t = 0; t < placement.tables().size(); ++t) {
-    const TableSpec& spec = placement.tables()[t];
+  const auto add = [&](const TableSpec& spec, std::vector<TableSlot> slots) -> absl::Status {
     Table& table = rows->tables_.emplace_back();
-    table.slots = TableSlotsOf(optimizers.Of(t).slots());
+    table.slots = std::move(slots);
     table.stored = rows->stored_.Find(spec.name);
+    if (table.stored == nullptr && spec.dim == 0) return absl::OkStatus();
     if (table.stored == nullptr) {
       LogWarning(bundle->prefix(), ": has no table ", spec.name, "; it starts without rows");
-      continue;
+      return absl::OkStatus();
     }
     RETURN_IF_ERROR(rows->stored_.CheckSame(*table.stored, spec, request.seed()));
-    RETURN_IF_ERROR(rows->stored_.CheckColumns(*table.stored, table.slots, &missing));
+    return rows->stored_.CheckColumns(*table.stored, table.slots, &missing);
+  };
+  for (size_t t = 0; t < placement.tables().size(); ++t) {
+    RETURN_IF_ERROR(add(placement.tables()[t], TableSlotsOf(optimizers.Of(t).slots())));
+  }
+  for (const TableSpec& spec : placement.tables()) {
+    if (spec.counts_ids()) RETURN_IF_ERROR(add(GhostsOf(spec), {}));
   }
   if (!missing.empty()) {
     LogWarning(bundle->prefix(), ": lacks ", missing.size(),

@@ -89,6 +89,34 @@ TEST_F(ShardRowsTest, EveryRowIsInTheMessagesOfItsShard) {
   EXPECT_EQ(all, table_.rows);
 }
 
+TEST_F(ShardRowsTest, GhostsFollowTheTables) {
+  table_ = UsersTable(100);
+  table_.spec.admit_after = 5;
+  TestTable ghosts;
+  ghosts.spec = GhostsOf(table_.spec);
+  ghosts.seed = table_.seed;
+  ghosts.rows[1000].updates = 3;
+  ghosts.rows[1001] = {{}, {}, /*last_step=*/7, /*updates=*/4};
+  WriteTables(&files_, kRowsPrefix, {table_, ghosts}, 2);
+  bundle_ = *BundleReader::Open(kRowsPrefix, &files_);
+  std::map<uint64_t, uint32_t> counts;
+  for (size_t shard = 0; shard < 3; ++shard) {
+    const auto rows = Open(PlacementOn(3), shard);
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    for (auto chunk = (*rows)->Next(); chunk.ok() && chunk->has_value(); chunk = (*rows)->Next()) {
+      for (const v1::InitializeChunk::Rows& part : (*chunk)->rows()) {
+        if (part.table() == 0) continue;
+        EXPECT_TRUE(part.elements().empty());
+        const std::vector<uint64_t> ids = NumbersOf<uint64_t>(part.keys());
+        for (size_t i = 0; i < ids.size(); ++i) {
+          counts[ids[i]] = NumbersOf<uint32_t>(part.updates())[i];
+        }
+      }
+    }
+  }
+  EXPECT_EQ(counts, (std::map<uint64_t, uint32_t>{{1000, 3}, {1001, 4}}));
+}
+
 TEST_F(ShardRowsTest, WithoutTablesThereAreNone) {
   const auto rows = Open(Placement::Compute({{"w", Shape({5, 3}), {}}}, 1, 4), 0);
   ASSERT_TRUE(rows.ok()) << rows.status();

@@ -24,6 +24,21 @@ bool RowsFit(const v1::ShardState::Table& table) {
   return end <= table.total_rows();
 }
 
+absl::Status CheckTable(const v1::ShardState& state, const v1::ShardState::Table& table,
+                        int64_t least_dim, int64_t most_dim, const std::string& where) {
+  if (table.rows_size() != static_cast<int>(state.num_row_partitions())) {
+    return absl::DataLossError(absl::StrCat(where, ": table ", table.name(), ": expected ",
+                                            state.num_row_partitions(), " numbers of rows, found ",
+                                            table.rows_size()));
+  }
+  if (table.dim() < least_dim || table.dim() > most_dim || !RowsFit(table)) {
+    return absl::DataLossError(absl::StrCat(where, ": table ", table.name(), ": rows of dim ",
+                                            table.dim(), " from ", table.first_row(), " on, of ",
+                                            table.total_rows(), ", make no sense"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTables(const v1::ShardState& state, const std::string& where) {
   const uint64_t end = uint64_t{state.first_row_partition()} + state.num_row_partitions();
   if (end > kRowPartitions) {
@@ -31,16 +46,10 @@ absl::Status CheckTables(const v1::ShardState& state, const std::string& where) 
                                             kRowPartitions, ", found up to ", end));
   }
   for (const v1::ShardState::Table& table : state.tables()) {
-    if (table.rows_size() != static_cast<int>(state.num_row_partitions())) {
-      return absl::DataLossError(absl::StrCat(where, ": table ", table.name(), ": expected ",
-                                              state.num_row_partitions(),
-                                              " numbers of rows, found ", table.rows_size()));
-    }
-    if (table.dim() < 1 || table.dim() > TableSpec::kMostDim || !RowsFit(table)) {
-      return absl::DataLossError(absl::StrCat(where, ": table ", table.name(), ": rows of dim ",
-                                              table.dim(), " from ", table.first_row(), " on, of ",
-                                              table.total_rows(), ", make no sense"));
-    }
+    RETURN_IF_ERROR(CheckTable(state, table, 1, TableSpec::kMostDim, where));
+  }
+  for (const v1::ShardState::Table& ghosts : state.ghosts()) {
+    RETURN_IF_ERROR(CheckTable(state, ghosts, 0, 0, where));
   }
   return absl::OkStatus();
 }

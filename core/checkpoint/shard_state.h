@@ -17,10 +17,11 @@
 namespace keelson {
 
 // The newest format of v1::ShardState that this build reads, which it writes where there are
-// tables. Since format 1 the applied sequences are runs by incarnation; before, each block listed
-// them. Since format 2 there are tables.
-inline constexpr uint32_t kShardStateFormat = 2;
-// Written without tables, so that earlier builds read that.
+// ghosts. Since format 1 the applied sequences are runs by incarnation; before, each block listed
+// them. Since format 2 there are tables, since format 4 ghosts.
+inline constexpr uint32_t kShardStateFormat = 4;
+// Written with tables but no ghosts, and without tables, so that earlier builds read that.
+inline constexpr uint32_t kGhostlessShardStateFormat = 2;
 inline constexpr uint32_t kTablelessShardStateFormat = 1;
 
 // The format of v1::JobState. Since format 1 it has the committed round.

@@ -63,9 +63,13 @@ absl::StatusOr<StoredTables> StoredTables::Open(const BundleReader* bundle,
                                                 RowPartitionRun wanted) {
   StoredTables stored(bundle);
   RETURN_IF_ERROR(stored.ReadStates(wanted));
-  std::sort(stored.tables_.begin(), stored.tables_.end(),
-            [](const StoredTable& a, const StoredTable& b) { return a.spec.name < b.spec.name; });
-  RETURN_IF_ERROR(stored.CheckPartitions(wanted));
+  for (std::vector<StoredTable>* const tables : {&stored.tables_, &stored.ghosts_}) {
+    std::sort(tables->begin(), tables->end(),
+              [](const StoredTable& a, const StoredTable& b) { return a.spec.name < b.spec.name; });
+    for (const StoredTable& table : *tables) {
+      RETURN_IF_ERROR(stored.CheckPartitions(table, wanted));
+    }
+  }
   return stored;
 }
 
@@ -91,22 +95,26 @@ absl::Status StoredTables::AddState(const std::string& name, RowPartitionRun of_
   }
   steps_done_ = std::max(steps_done_, state.steps_done());
   for (const v1::ShardState::Table& table : state.tables()) {
-    RETURN_IF_ERROR(AddTable(name, state, table));
+    RETURN_IF_ERROR(AddTable(name, state, table, &tables_));
+  }
+  for (const v1::ShardState::Table& ghosts : state.ghosts()) {
+    RETURN_IF_ERROR(AddTable(name, state, ghosts, &ghosts_));
   }
   states_.push_back(std::move(state));
   return absl::OkStatus();
 }
 
 absl::Status StoredTables::AddTable(const std::string& name, const v1::ShardState& state,
-                                    const v1::ShardState::Table& from) {
-  auto table = std::find_if(tables_.begin(), tables_.end(), [&](const StoredTable& candidate) {
+                                    const v1::ShardState::Table& from,
+                                    std::vector<StoredTable>* tables) {
+  auto table = std::find_if(tables->begin(), tables->end(), [&](const StoredTable& candidate) {
     return candidate.spec.name == from.name();
   });
-  if (table == tables_.end()) {
-    table = tables_.emplace(tables_.end());
+  if (table == tables->end()) {
+    table = tables->emplace(tables->end());
     table->spec = {from.name(), from.dim(), InitializerFromProto(from.initializer())};
     table->seed = from.seed();
-    table->salt = TableSalt(from.name());
+    table->salt = TableSalt(TableOfRows(from.name()));
     table->total_rows = from.total_rows();
   } else if (!SameTable(*table, from)) {
     return Damaged(name, absl::StrCat("table ", from.name(), ": is another one in other shards"));
@@ -120,30 +128,30 @@ absl::Status StoredTables::AddTable(const std::string& name, const v1::ShardStat
   return absl::OkStatus();
 }
 
-absl::Status StoredTables::CheckPartitions(RowPartitionRun wanted) const {
-  for (const StoredTable& table : tables_) {
-    int64_t end = wanted.first == 0 ? 0 : StoredTable::kUnknown;
-    for (uint32_t p = wanted.first; p < wanted.first + wanted.count; ++p) {
-      const StoredTable::Partition& partition = table.partitions[p];
-      if (partition.first_row == StoredTable::kUnknown ||
-          (end != StoredTable::kUnknown && partition.first_row != end)) {
-        return Damaged(KeysTensorName(table.spec.name),
-                       absl::StrCat("where the rows of partition ", p,
-                                    " are is not said, or contradicts the other shards"));
-      }
-      end = partition.first_row + partition.rows;
-    }
-    if (wanted.first + wanted.count == kRowPartitions && end != table.total_rows) {
+absl::Status StoredTables::CheckPartitions(const StoredTable& table, RowPartitionRun wanted) const {
+  int64_t end = wanted.first == 0 ? 0 : StoredTable::kUnknown;
+  for (uint32_t p = wanted.first; p < wanted.first + wanted.count; ++p) {
+    const StoredTable::Partition& partition = table.partitions[p];
+    if (partition.first_row == StoredTable::kUnknown ||
+        (end != StoredTable::kUnknown && partition.first_row != end)) {
       return Damaged(KeysTensorName(table.spec.name),
-                     absl::StrCat("expected ", table.total_rows, " rows, found ", end));
+                     absl::StrCat("where the rows of partition ", p,
+                                  " are is not said, or contradicts the other shards"));
     }
+    end = partition.first_row + partition.rows;
+  }
+  if (wanted.first + wanted.count == kRowPartitions && end != table.total_rows) {
+    return Damaged(KeysTensorName(table.spec.name),
+                   absl::StrCat("expected ", table.total_rows, " rows, found ", end));
   }
   return absl::OkStatus();
 }
 
 const StoredTable* StoredTables::Find(absl::string_view name) const {
-  for (const StoredTable& table : tables_) {
-    if (table.spec.name == name) return &table;
+  for (const std::vector<StoredTable>* const tables : {&tables_, &ghosts_}) {
+    for (const StoredTable& table : *tables) {
+      if (table.spec.name == name) return &table;
+    }
   }
   return nullptr;
 }
@@ -220,6 +228,7 @@ absl::Status StoredTables::CheckColumns(const StoredTable& table, absl::Span<con
       {LastStepTensorName(name), BundleDtype::kInt32, Shape({rows})},
       {UpdatesTensorName(name), BundleDtype::kInt32, Shape({rows})}};
   for (const auto& [tensor, dtype, shape] : columns) {
+    if (shape.rank() == 2 && table.spec.dim == 0) continue;
     const absl::Status status = CheckTensor(tensor, dtype, shape);
     if (!status.ok()) return absl::DataLossError(status.message());
   }
@@ -261,8 +270,10 @@ absl::Status StoredTables::Read(const StoredTable& table, absl::Span<const Table
                           absl::MakeSpan(reinterpret_cast<int64_t*>(columns->ids.data()), rows)));
   RETURN_IF_ERROR(CheckIds(table, partition, columns->ids));
   columns->values.resize(rows * table.spec.dim);
-  RETURN_IF_ERROR(bundle_->ReadElements(ValuesTensorName(name), first * table.spec.dim,
-                                        absl::MakeSpan(columns->values)));
+  if (table.spec.dim > 0) {
+    RETURN_IF_ERROR(bundle_->ReadElements(ValuesTensorName(name), first * table.spec.dim,
+                                          absl::MakeSpan(columns->values)));
+  }
   for (size_t i = 0; i < slots.size(); ++i) {
     const std::string tensor = SlotTensorName(name, slots[i].name);
     columns->slots[i].assign(rows * slots[i].floats, slots[i].initial_value);

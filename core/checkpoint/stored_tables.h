@@ -49,7 +49,9 @@ class StoredTables {
 
   // By name.
   const std::vector<StoredTable>& tables() const { return tables_; }
-  // Null: the bundle has no such table.
+  // The ghosts of tables, as tables of dim 0 (GhostsOf).
+  const std::vector<StoredTable>& ghosts() const { return ghosts_; }
+  // Null: the bundle has no such table, or ghosts.
   const StoredTable* Find(absl::string_view name) const;
   // The highest of the shards whose states were read (ShardState.steps_done).
   int64_t steps_done() const { return steps_done_; }
@@ -88,15 +90,16 @@ class StoredTables {
   absl::Status ReadStates(RowPartitionRun wanted);
   absl::Status AddState(const std::string& name, RowPartitionRun of_shard, v1::ShardState state);
   absl::Status AddTable(const std::string& name, const v1::ShardState& state,
-                        const v1::ShardState::Table& from);
-  // Whether the rows of each table's partitions are known, and follow each other.
-  absl::Status CheckPartitions(RowPartitionRun wanted) const;
+                        const v1::ShardState::Table& from, std::vector<StoredTable>* tables);
+  // Whether the rows of the table's partitions are known, and follow each other.
+  absl::Status CheckPartitions(const StoredTable& table, RowPartitionRun wanted) const;
   absl::Status CheckTensor(const std::string& tensor, BundleDtype dtype, const Shape& shape) const;
   absl::Status Damaged(absl::string_view tensor, absl::string_view what) const;
 
   const BundleReader* bundle_;
   std::vector<v1::ShardState> states_;
   std::vector<StoredTable> tables_;
+  std::vector<StoredTable> ghosts_;
   int64_t steps_done_ = 0;
 };
 

@@ -82,7 +82,7 @@ absl::Status WriteTableColumns(absl::string_view table, int64_t dim,
   if (columns.rows() == 0 && range.total > 0) return absl::OkStatus();
   ColumnWriter out(range, columns.rows(), writer, go_on);
   RETURN_IF_ERROR(out.WriteColumn(KeysTensorName(table), AsSigned(columns.ids)));
-  RETURN_IF_ERROR(out.WriteMatrix(ValuesTensorName(table), dim, columns.values));
+  if (dim > 0) RETURN_IF_ERROR(out.WriteMatrix(ValuesTensorName(table), dim, columns.values));
   for (size_t i = 0; i < slots.size(); ++i) {
     RETURN_IF_ERROR(
         out.WriteMatrix(SlotTensorName(table, slots[i].name), slots[i].floats, columns.slots[i]));

@@ -51,9 +51,9 @@ struct TableRowRange {
   int64_t total = 0;  // of the tensors
 };
 
-// Writes the rows as the tensors' rows from range.first on. Nothing is written without rows, unless
-// the tensors have none at all. Errors of the writer, and of `go_on`, which is called before each
-// tensor.
+// Writes the rows as the tensors' rows from range.first on; with dim 0 there are no values. Nothing
+// is written without rows, unless the tensors have none at all. Errors of the writer, and of
+// `go_on`, which is called before each tensor.
 absl::Status WriteTableColumns(absl::string_view table, int64_t dim,
                                absl::Span<const TableSlot> slots, const TableColumns& columns,
                                const TableRowRange& range, BundleDataWriter* writer,

@@ -13,7 +13,7 @@ namespace keelson {
 namespace {
 
 uint32_t PartitionOf(const TestTable& table, uint64_t id) {
-  return RowPartitionOf(MixId(id, TableSalt(table.spec.name)));
+  return RowPartitionOf(MixId(id, TableSalt(TableOfRows(table.spec.name))));
 }
 
 int64_t RowsBefore(const TestTable& table, uint32_t partition) {
@@ -38,7 +38,8 @@ v1::ShardState StateOf(const std::vector<TestTable>& tables, uint32_t begin, uin
     run->set_sequence(p);
   }
   for (const TestTable& table : tables) {
-    v1::ShardState::Table* const out = state.add_tables();
+    const bool ghosts = TableOfRows(table.spec.name) != table.spec.name;
+    v1::ShardState::Table* const out = ghosts ? state.add_ghosts() : state.add_tables();
     out->set_name(table.spec.name);
     out->set_dim(table.spec.dim);
     *out->mutable_initializer() = InitializerToProto(table.spec.initializer);

@@ -25,6 +25,7 @@ struct TestRow {
   friend bool operator==(const TestRow&, const TestRow&) = default;
 };
 
+// Or the ghosts of a table, with GhostsOf as spec.
 struct TestTable {
   TableSpec spec;
   uint64_t seed = 0;

@@ -31,6 +31,12 @@ absl::StatusOr<RowLayout> RowLayout::Create(int64_t dim, std::vector<RowSlot> sl
   return layout;
 }
 
+RowLayout RowLayout::HeadersOnly() {
+  RowLayout layout;
+  layout.stride_ = sizeof(RowHeader);
+  return layout;
+}
+
 void RowLayout::FillSlots(float* values) const {
   for (size_t i = 0; i < slots_.size(); ++i) {
     std::fill_n(values + slot_offsets_[i], slots_[i].floats, slots_[i].initial);

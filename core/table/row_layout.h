@@ -55,6 +55,9 @@ class RowLayout {
   // has neither 1 nor `dim` floats.
   static absl::StatusOr<RowLayout> Create(int64_t dim, std::vector<RowSlot> slots);
 
+  // Of rows that are headers alone: ids with their counters.
+  static RowLayout HeadersOnly();
+
   int64_t dim() const { return dim_; }
   const std::vector<RowSlot>& slots() const { return slots_; }
   // Values and slots of a row.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "core/base/status_macros.h"
 
 namespace keelson {
@@ -15,7 +16,17 @@ absl::Status CheckRange(absl::string_view field, int64_t value, int64_t most) {
       absl::StrCat(field, ": expected 0 to ", most, ", found ", value));
 }
 
+constexpr absl::string_view kGhosts = "/ghosts";
+
 }  // namespace
+
+TableSpec GhostsOf(const TableSpec& table) {
+  TableSpec ghosts = {absl::StrCat(table.name, kGhosts), /*dim=*/0, {}};
+  ghosts.expire_after_steps = table.expire_after_steps;
+  return ghosts;
+}
+
+absl::string_view TableOfRows(absl::string_view name) { return absl::StripSuffix(name, kGhosts); }
 
 absl::Status CheckLimits(const TableSpec& spec) {
   if (spec.max_rows < 0) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "core/tensor/variable.h"
 
 namespace keelson {
@@ -34,6 +35,12 @@ struct TableSpec {
   bool expires() const { return expire_after_steps > 0; }
   bool counts_ids() const { return admit_after > 1; }
 };
+
+// The ghosts of a table whose ids are counted: ids with a count, but no row yet, as rows of dim 0
+// of a table "<table>/ghosts".
+TableSpec GhostsOf(const TableSpec& table);
+// "users" of "users" and of "users/ghosts". An id is in the same partition of either.
+absl::string_view TableOfRows(absl::string_view name);
 
 // INVALID_ARGUMENT, "max_rows: expected at least 0, found -1": what bounds the rows makes no sense.
 absl::Status CheckLimits(const TableSpec& spec);

@@ -241,6 +241,8 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
     part->set_bytes(size.bytes);
     part->set_refused_rows(size.refused_rows);
     part->set_expired_rows(size.expired_rows);
+    part->set_ghosts(size.ghosts);
+    part->set_admitted_rows(size.admitted_rows);
   }
 }
 

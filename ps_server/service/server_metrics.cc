@@ -81,6 +81,10 @@ void CollectTables(const v1::ShardStatus& shard, MetricPage* page) {
   add(page->Counter("keelson_ps_table_expired_rows_total",
                     "Rows erased as no push had them for long."),
       &v1::TablePartStatus::expired_rows);
+  add(page->Gauge("keelson_ps_table_ghosts", "Ids that were counted, but have no row yet."),
+      &v1::TablePartStatus::ghosts);
+  add(page->Counter("keelson_ps_table_admitted_rows_total", "Rows made for ids that were counted."),
+      &v1::TablePartStatus::admitted_rows);
 }
 
 void CollectShard(const v1::ShardStatus& shard, MetricPage* page) {

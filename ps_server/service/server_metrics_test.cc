@@ -88,11 +88,15 @@ TEST(ServerMetrics, TellOfEachTable) {
   table->set_bytes(640);
   table->set_refused_rows(2);
   table->set_expired_rows(3);
+  table->set_ghosts(7);
+  table->set_admitted_rows(4);
   const std::map<std::string, double> samples = Samples(shard, {});
   EXPECT_EQ(samples.at("keelson_ps_table_rows{table=\"users\"}"), 5);
   EXPECT_EQ(samples.at("keelson_ps_table_bytes{table=\"users\"}"), 640);
   EXPECT_EQ(samples.at("keelson_ps_table_refused_rows_total{table=\"users\"}"), 2);
   EXPECT_EQ(samples.at("keelson_ps_table_expired_rows_total{table=\"users\"}"), 3);
+  EXPECT_EQ(samples.at("keelson_ps_table_ghosts{table=\"users\"}"), 7);
+  EXPECT_EQ(samples.at("keelson_ps_table_admitted_rows_total{table=\"users\"}"), 4);
 }
 
 TEST(ServerMetrics, AskTheHandler) {

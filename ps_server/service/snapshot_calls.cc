@@ -23,7 +23,7 @@ absl::Status SnapshotCalls::Prepare(const v1::PrepareCutRequest& request,
   response->set_shard_step(cut.cut.shard_step);
   response->set_committed_round(cut.cut.committed.round);
   if (const TableCut* const tables = cut.cut.tables.get(); tables != nullptr) {
-    for (size_t t = 0; t < cut.store->tables()->tables().size(); ++t) {
+    for (size_t t = 0; t < cut.store->tables()->tables_and_ghosts().size(); ++t) {
       response->add_table_rows(tables->Rows(t));
     }
   }

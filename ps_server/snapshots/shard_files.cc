@@ -57,12 +57,18 @@ void AddApplied(const SequenceTable& table, v1::ShardState* state) {
   }
 }
 
+uint32_t FormatOf(const TableStore* tables) {
+  if (tables == nullptr) return kTablelessShardStateFormat;
+  const bool ghosts = tables->tables_and_ghosts().size() > tables->tables().size();
+  return ghosts ? kShardStateFormat : kGhostlessShardStateFormat;
+}
+
 // Blocks are in the order in which the shard counts its units.
 v1::ShardState StateOf(const ShardStore& store, const ShardCut& cut,
                        absl::Span<const TableRowRange> tables) {
   const Placement& placement = store.placement();
   v1::ShardState state;
-  state.set_format(cut.tables == nullptr ? kTablelessShardStateFormat : kShardStateFormat);
+  state.set_format(FormatOf(store.tables()));
   state.set_shard_step(cut.shard_step);
   if (cut.committed.round >= 0) {
     state.set_committed_round(cut.committed.round);

@@ -121,13 +121,14 @@ class RowReceiver {
 
   absl::Status Take(const Chunk::Rows& rows) {
     const RowPartitionRun run = store_->partitions();
-    if (rows.table() >= store_->tables().size() || rows.partition() - run.first >= run.count) {
+    if (rows.table() >= store_->tables_and_ghosts().size() ||
+        rows.partition() - run.first >= run.count) {
       return absl::InvalidArgumentError(
           absl::StrCat("rows of table ", rows.table(), ", partition ", rows.partition(),
-                       ": expected one of ", store_->tables().size(), " tables and partitions ",
-                       run.first, " to ", run.first + run.count));
+                       ": expected one of ", store_->tables_and_ghosts().size(),
+                       " tables and partitions ", run.first, " to ", run.first + run.count));
     }
-    const ServedTable& table = store_->tables()[rows.table()];
+    const ServedTable& table = store_->tables_and_ghosts()[rows.table()];
     const std::string name =
         absl::StrCat("table ", table.spec.name, ", partition ", rows.partition());
     const size_t count = rows.keys().size() / sizeof(uint64_t);
@@ -150,7 +151,7 @@ class RowReceiver {
   // By partition, then table, then id.
   absl::Status CheckIds(const Chunk::Rows& rows, const ServedTable& table, const std::string& name,
                         const std::vector<uint64_t>& ids) {
-    const uint64_t salt = TableSalt(table.spec.name);
+    const uint64_t salt = table.rows.salt;
     for (const uint64_t id : ids) {
       const Place place = {rows.partition(), rows.table(), id};
       if (RowPartitionOf(MixId(id, salt)) != rows.partition() || (any_ && place <= last_)) {

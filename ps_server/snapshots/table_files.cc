@@ -17,6 +17,12 @@
 #include "core/tensor/initializer_proto.h"
 
 namespace keelson {
+
+std::vector<TableSlot> SlotsOf(const ServedTable& table) {
+  if (table.optimizer == nullptr) return {};
+  return TableSlotsOf(table.optimizer->slots());
+}
+
 namespace {
 
 void Reserve(const RowLayout& layout, size_t rows, absl::Span<const TableSlot> slots,
@@ -50,7 +56,8 @@ void Append(const RowLayout& layout, absl::Span<const TableSlot> slots,
 absl::Status ReadColumns(const TableStore& store, const TableCut& cut, uint32_t partition, size_t t,
                          absl::Span<const TableSlot> slots, absl::FunctionRef<absl::Status()> go_on,
                          TableColumns* columns) {
-  const RowLayout& layout = store.tables()[t].layout;
+  const ServedTable& table = store.tables_and_ghosts()[t];
+  const RowLayout& layout = table.layout;
   const int64_t expected = cut.Rows(partition, t);
   Reserve(layout, static_cast<size_t>(expected), slots, columns);
   RETURN_IF_ERROR(cut.Read(
@@ -60,9 +67,9 @@ absl::Status ReadColumns(const TableStore& store, const TableCut& cut, uint32_t 
       },
       go_on));
   if (columns->rows() == expected) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("table ", store.tables()[t].spec.name, ", partition ",
-                                          partition, ": expected ", expected,
-                                          " rows in the cut, found ", columns->rows()));
+  return absl::InternalError(absl::StrCat("table ", table.spec.name, ", partition ", partition,
+                                          ": expected ", expected, " rows in the cut, found ",
+                                          columns->rows()));
 }
 
 // A table to restore.
@@ -75,11 +82,12 @@ absl::StatusOr<std::vector<Source>> FindSources(const StoredTables& stored,
                                                 const TableStore& store) {
   std::vector<Source> sources;
   std::vector<std::string> missing;
-  for (const ServedTable& table : store.tables()) {
+  for (const ServedTable& table : store.tables_and_ghosts()) {
     Source& source = sources.emplace_back();
-    source.slots = TableSlotsOf(table.optimizer->slots());
+    source.slots = SlotsOf(table);
     source.table = stored.Find(table.spec.name);
     if (source.table == nullptr) {
+      if (table.optimizer == nullptr) continue;  // ids are counted from now on
       LogWarning(stored.bundle().prefix(), ": has no table ", table.spec.name,
                  "; it starts without rows");
       continue;
@@ -113,14 +121,13 @@ absl::Status RestorePartition(const StoredTables& stored, const std::vector<Sour
 
 absl::Status CheckColumnNames(const TableStore& store, absl::Span<const VariableSpec> variables) {
   std::map<std::string, absl::string_view> tables;  // by the names of their columns
-  for (const ServedTable& table : store.tables()) {
+  for (const ServedTable& table : store.tables_and_ghosts()) {
     const std::string& name = table.spec.name;
     for (const auto& column : {KeysTensorName(name), ValuesTensorName(name),
                                LastStepTensorName(name), UpdatesTensorName(name)}) {
       tables[column] = name;
     }
-    for (const TableSlot& slot : TableSlotsOf(table.optimizer->slots()))
-      tables[SlotTensorName(name, slot.name)] = name;
+    for (const TableSlot& slot : SlotsOf(table)) tables[SlotTensorName(name, slot.name)] = name;
   }
   for (const VariableSpec& variable : variables) {
     const auto column = tables.find(variable.name);
@@ -134,7 +141,7 @@ absl::Status CheckColumnNames(const TableStore& store, absl::Span<const Variable
 
 absl::Status CheckTableRanges(const TableStore& store, const TableCut& cut,
                               absl::Span<const TableRowRange> ranges) {
-  const std::vector<ServedTable>& tables = store.tables();
+  const std::vector<ServedTable>& tables = store.tables_and_ghosts();
   if (ranges.size() != tables.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "tables: expected one for each of the ", tables.size(), " tables, found ", ranges.size()));
@@ -155,7 +162,7 @@ absl::Status WriteTables(const TableStore& store, const TableCut& cut,
                          absl::Span<const TableRowRange> ranges, BundleDataWriter* writer,
                          absl::FunctionRef<absl::Status()> go_on) {
   RETURN_IF_ERROR(CheckTableRanges(store, cut, ranges));
-  const std::vector<ServedTable>& tables = store.tables();
+  const std::vector<ServedTable>& tables = store.tables_and_ghosts();
   std::vector<TableRowRange> next(ranges.begin(), ranges.end());
   const RowPartitionRun run = store.partitions();
   TableColumns columns;
@@ -163,7 +170,7 @@ absl::Status WriteTables(const TableStore& store, const TableCut& cut,
     for (size_t t = 0; t < tables.size(); ++t) {
       // The first partition says that a table has no rows at all.
       if (cut.Rows(p, t) == 0 && (next[t].total > 0 || p > 0)) continue;
-      const std::vector<TableSlot> slots = TableSlotsOf(tables[t].optimizer->slots());
+      const std::vector<TableSlot> slots = SlotsOf(tables[t]);
       RETURN_IF_ERROR(ReadColumns(store, cut, p, t, slots, go_on, &columns));
       const TableSpec& spec = tables[t].spec;
       RETURN_IF_ERROR(
@@ -182,8 +189,9 @@ void AddTables(const TableStore& store, const TableCut& cut, absl::Span<const Ta
   state->set_num_row_partitions(run.count);
   state->set_steps_done(cut.steps_done());
   for (size_t t = 0; t < ranges.size(); ++t) {
-    const TableSpec& spec = store.tables()[t].spec;
-    v1::ShardState::Table* const table = state->add_tables();
+    const TableSpec& spec = store.tables_and_ghosts()[t].spec;
+    const bool ghosts = t >= store.tables().size();
+    v1::ShardState::Table* const table = ghosts ? state->add_ghosts() : state->add_tables();
     table->set_name(spec.name);
     table->set_dim(spec.dim);
     *table->mutable_initializer() = InitializerToProto(spec.initializer);
@@ -212,7 +220,7 @@ absl::Status RestoreTables(const BundleReader& bundle, int threads, TableStore* 
 
 absl::Status AddRows(size_t table, uint32_t partition, const TableColumns& columns,
                      TableStore* store) {
-  const ServedTable& served = store->tables()[table];
+  const ServedTable& served = store->tables_and_ghosts()[table];
   const RowLayout& layout = served.layout;
   return store->Partition(partition)->AddRows(table, columns.ids, [&](size_t i, RowHeader* row) {
     constexpr uint32_t kMost = std::numeric_limits<uint16_t>::max();

@@ -16,6 +16,8 @@
 
 namespace keelson {
 
+// What is said of tables here holds for their ghosts as well (TableStore::tables_and_ghosts).
+
 // The slots of a table's rows.
 std::vector<TableSlot> SlotsOf(const ServedTable& table);
 

@@ -149,7 +149,8 @@ class TableFilesTest : public testing::Test {
   }
   void WriteCuts(const TableShards& stores, const std::vector<ShardCut>& cuts) {
     const bool tables = stores[0]->tables() != nullptr;
-    const auto places = PlacesOf(cuts, tables ? stores[0]->tables()->tables().size() : 0);
+    const auto places =
+        PlacesOf(cuts, tables ? stores[0]->tables()->tables_and_ghosts().size() : 0);
     std::vector<BundleIndexEntry> entries;
     for (size_t s = 0; s < stores.size(); ++s) {
       auto writer = BundleDataWriter::Create(&files_, DataPath(kTablePrefix, s, stores.size()), s);
@@ -173,9 +174,11 @@ class TableFilesTest : public testing::Test {
                         /*threads=*/3);
   }
   TableShards RestoreAll(size_t shards, const std::string& optimizer) {
+    return RestoreAll(TestTablePlacement(shards), optimizer);
+  }
+  TableShards RestoreAll(const Placement& placement, const std::string& optimizer) {
     TableShards stores;
-    const Placement placement = TestTablePlacement(shards);
-    for (size_t s = 0; s < shards; ++s) {
+    for (size_t s = 0; s < placement.num_shards(); ++s) {
       auto store = Restore(placement, s, optimizer);
       EXPECT_TRUE(store.ok()) << store.status();
       stores.push_back(*std::move(store));
@@ -196,7 +199,7 @@ class TableFilesTest : public testing::Test {
     return copy;
   }
   static TableContents ContentsOf(const TableShards& stores) {
-    TableContents contents(stores[0]->tables()->tables().size());
+    TableContents contents(stores[0]->tables()->tables_and_ghosts().size());
     for (const auto& store : stores) {
       const ShardCut cut = store->Cut();
       const TableStore& tables = *store->tables();
@@ -205,7 +208,7 @@ class TableFilesTest : public testing::Test {
         for (size_t t = 0; t < contents.size(); ++t) {
           const auto add = [&](const RowTable&, absl::Span<const RowHeader* const> rows) {
             for (const RowHeader* row : rows) {
-              contents[t][row->id] = RowOf(tables.tables()[t].layout, *row);
+              contents[t][row->id] = RowOf(tables.tables_and_ghosts()[t].layout, *row);
             }
           };
           EXPECT_EQ(cut.tables->Read(p, t, add, [] { return absl::OkStatus(); }), absl::OkStatus());
@@ -254,6 +257,53 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, TableOptimizerFilesTest,
                          testing::Values("sgd {}", "momentum {}", "adagrad {}",
                                          "row_wise_adagrad {}", "adam {}", "adam { exact: true }",
                                          "adamw {}", "ftrl { l1: 0.1 }"));
+
+// Users get rows with their third push, wherever they were counted.
+TEST_F(TableFilesTest, CountsOfIdsComeBackOnAnyNumberOfServers) {
+  const std::string optimizer = ForTables("adagrad {}");
+  const auto placement = [](size_t shards) {
+    std::vector<TableSpec> tables = TestTables();
+    tables[1].admit_after = 3;
+    return Placement::Compute(TestVariables(), shards, 1000, tables);
+  };
+  const TableShards two = NewShards(placement(2), optimizer);
+  PushToAll(two, 1, SpreadIds(0, 600));
+  PushToAll(two, 2, SpreadIds(0, 300));
+  Write(two);
+  const TableShards three = RestoreAll(placement(3), optimizer);
+  const TableContents counted = ContentsOf(three);
+  EXPECT_EQ(counted, ContentsOf(two));
+  EXPECT_THAT(counted[1], IsEmpty());
+  ASSERT_EQ(counted[2].size(), 600u);
+  for (const auto& [id, ghost] : counted[2]) EXPECT_EQ(ghost.updates, ghost.last_step) << id;
+  PushToAll(three, 3, SpreadIds(0, 600));
+  EXPECT_EQ(ContentsOf(three)[1].size(), 300u);
+  EXPECT_EQ(ContentsOf(three)[2].size(), 300u);
+  Write(three);
+  const TableShards one = RestoreAll(placement(1), optimizer);
+  EXPECT_EQ(ContentsOf(one), ContentsOf(three));
+  PushToAll(one, 4, SpreadIds(0, 700));
+  EXPECT_EQ(ContentsOf(one)[1].size(), 600u);
+  EXPECT_EQ(ContentsOf(one)[2].size(), 100u);
+}
+
+TEST_F(TableFilesTest, AdmissionMayBeginAndEndWithARestore) {
+  const std::string optimizer = ForTables("sgd {}");
+  std::vector<TableSpec> tables = TestTables();
+  tables[1].admit_after = 2;
+  const Placement counting = Placement::Compute(TestVariables(), 1, 1000, tables);
+  const TableShards before = NewShards(TestTablePlacement(2), optimizer);
+  PushToAll(before, 1, SpreadIds(0, 10));
+  Write(before);
+  const TableShards counts = RestoreAll(counting, optimizer);
+  PushToAll(counts, 2, SpreadIds(0, 20));
+  EXPECT_EQ(ContentsOf(counts)[1].size(), 10u);
+  EXPECT_EQ(ContentsOf(counts)[2].size(), 10u);
+  Write(counts);
+  const TableShards after = RestoreAll(2, optimizer);
+  EXPECT_EQ(ContentsOf(after).size(), 2u);
+  EXPECT_EQ(ContentsOf(after)[1].size(), 10u);
+}
 
 TEST_F(TableFilesTest, FilesDoNotDependOnTheOrderInWhichRowsWereMade) {
   std::vector<uint64_t> ids = SpreadIds(0, 3000);

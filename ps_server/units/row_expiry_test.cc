@@ -11,95 +11,26 @@
 #include <vector>
 
 #include "core/base/thread_pool.h"
-#include "core/table/row_testing.h"
 #include "core/wire/byte_rope.h"
 #include "gtest/gtest.h"
-#include "ps_server/service/row_messages_testing.h"
-#include "ps_server/units/table_store.h"
+#include "ps_server/units/one_table_testing.h"
 
 namespace keelson {
 namespace {
 
 constexpr int64_t kExpireAfter = 8;
 
-std::vector<uint64_t> IdsFrom(uint64_t begin, uint64_t end) {
-  std::vector<uint64_t> ids;
-  for (uint64_t id = begin; id < end; ++id) ids.push_back(id);
-  return ids;
+TableSpec ExpiresAfter(int64_t steps) {
+  TableSpec spec;
+  spec.expire_after_steps = steps;
+  return spec;
 }
 
-// A store with one table, whose rows of one number start at 0.
-class RowExpiryTest : public testing::Test {
+class RowExpiryTest : public OneTableTest {
  protected:
   explicit RowExpiryTest(const std::string& optimizer = "sgd {}",
                          int64_t expire_after = kExpireAfter)
-      : tables_({{"users", 1, {}}}) {
-    tables_[0].expire_after_steps = expire_after;
-    optimizers_ = std::make_unique<TableOptimizers>(
-        *TableOptimizers::Create({OptimizerFromText(optimizer), {}, 1}, tables_));
-    v1::LearningRateConfig rate;
-    rate.set_base(1);
-    learning_rate_ = std::make_unique<LearningRateSchedule>(*LearningRateSchedule::Create(rate, 0));
-    store_ = NewStore(&sequences_);
-  }
-
-  std::unique_ptr<TableStore> NewStore(AppliedSequences* sequences) {
-    return *TableStore::Create({tables_, {0, kRowPartitions}, kTestSeed, 0}, optimizers_.get(),
-                               learning_rate_.get(), sequences);
-  }
-
-  // Pushes gradients at a step, which is also its number, partition by partition.
-  void Push(int64_t step, const std::vector<uint64_t>& ids, float gradient = -1) {
-    const IdList list = ListOf(ids, TableSalt("users"), {0, kRowPartitions});
-    ++sequence_;
-    size_t begin = 0;
-    for (uint32_t p = 0; p < kRowPartitions; ++p) {
-      const size_t n = list.counts[p];
-      const std::vector<float> gradients(n, gradient);
-      ByteRope rope;
-      rope.AppendBorrowed(gradients.data(), n * sizeof(float));
-      ByteCursor cursor(rope);
-      const RowUpdate update = {0, absl::MakeConstSpan(list.ids).subspan(begin, n),
-                                WireFormat::kFloat32, &cursor};
-      EXPECT_TRUE(store_->Partition(p)->Apply({1, sequence_}, store_->UpdateAt(step, 1), {update}));
-      begin += n;
-    }
-  }
-  void PushAndSweep(int64_t step, const std::vector<uint64_t>& ids) {
-    Push(step, ids);
-    store_->Sweep(ids.size());
-  }
-
-  // Those of the ids that have a row.
-  std::map<uint64_t, float> Read(const std::vector<uint64_t>& ids) const {
-    const IdList list = ListOf(ids, TableSalt("users"), {0, kRowPartitions});
-    RowAnswer answer;
-    answer.presence.resize((ids.size() + 7) / 8);
-    size_t begin = 0;
-    for (uint32_t p = 0; p < kRowPartitions; ++p) {
-      const absl::Span<const uint64_t> part =
-          absl::MakeConstSpan(list.ids).subspan(begin, list.counts[p]);
-      store_->Partition(p)->Read(store_->ReadNow(),
-                                 {{0, part, WireFormat::kFloat32, begin, &answer}});
-      begin += part.size();
-    }
-    std::map<uint64_t, float> rows;
-    const auto* value = reinterpret_cast<const float*>(answer.rows.data());
-    for (size_t i = 0; i < list.ids.size(); ++i) {
-      if ((answer.presence[i / 8] >> (i % 8) & 1) != 0) rows[list.ids[i]] = *value++;
-    }
-    EXPECT_EQ(rows.size(), answer.num_rows);
-    return rows;
-  }
-
-  TableSize Size() const { return store_->Sizes()[0]; }
-
-  std::vector<TableSpec> tables_;
-  std::unique_ptr<TableOptimizers> optimizers_;
-  std::unique_ptr<LearningRateSchedule> learning_rate_;
-  AppliedSequences sequences_;
-  std::unique_ptr<TableStore> store_;
-  uint64_t sequence_ = 0;
+      : OneTableTest(ExpiresAfter(expire_after), optimizer) {}
 };
 
 TEST_F(RowExpiryTest, ARowIsThereUntilItHasMissedSoManySteps) {

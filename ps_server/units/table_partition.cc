@@ -41,6 +41,8 @@ TableSize& TableSize::operator+=(const TableSize& other) {
   bytes += other.bytes;
   refused_rows += other.refused_rows;
   expired_rows += other.expired_rows;
+  ghosts += other.ghosts;
+  admitted_rows += other.admitted_rows;
   return *this;
 }
 
@@ -67,6 +69,7 @@ bool TablePartition::Apply(const PushIdentity& push, const RowTime& time,
       UpdateRows(update.table, ids, time, gradients);
     });
     NoteSize(update.table);
+    if (const auto ghosts = tables_[update.table].ghosts) NoteSize(*ghosts);
   }
   return true;
 }
@@ -105,12 +108,14 @@ uint32_t TablePartition::Contributions(const RoundId& round) const {
 void TablePartition::CommitRound(const RowTime& time) {
   MutexLock lock(&mu_);
   for (size_t t = 0; t < tables_.size(); ++t) {
+    if (tables_[t].optimizer == nullptr) continue;
     sum_->VisitMeans(t, RowsAtATime(tables_[t].spec.dim),
                      [&](absl::Span<const uint64_t> ids, absl::Span<const float> means) {
                        mu_.AssertHeld();
                        UpdateRows(t, ids, time, means);
                      });
     NoteSize(t);
+    if (const auto ghosts = tables_[t].ghosts) NoteSize(*ghosts);
   }
   sum_ = nullptr;
 }
@@ -142,29 +147,77 @@ size_t TablePartition::RoomFor(size_t table) const {
   return rows < most ? most - rows : 0;
 }
 
+void TablePartition::RowsToUpdate(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
+                                  absl::Span<RowHeader*> rows) {
+  const TableSpec& spec = tables_[table].spec;
+  if (spec.expires()) EraseExpired(table, ids, time.clock);
+  if (!spec.counts_ids()) return Make(table, ids, rows);
+  rows_[table]->FindForChange(ids, rows);
+  std::array<uint64_t, kRowsAtATime> absent;
+  std::array<size_t, kRowsAtATime> positions;
+  std::array<RowHeader*, kRowsAtATime> made;
+  size_t n = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (rows[i] != nullptr) continue;
+    absent[n] = ids[i];
+    positions[n++] = i;
+  }
+  Admit(table, absl::MakeConstSpan(absent).first(n), time, absl::MakeSpan(made).first(n));
+  for (size_t i = 0; i < n; ++i) rows[positions[i]] = made[i];
+}
+
+void TablePartition::Admit(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
+                           absl::Span<RowHeader*> rows) {
+  const size_t ghost_table = *tables_[table].ghosts;
+  if (tables_[ghost_table].spec.expires()) EraseExpired(ghost_table, ids, time.clock);
+  std::array<RowHeader*, kRowsAtATime> ghosts;
+  std::array<uint64_t, kRowsAtATime> admitted;
+  std::array<size_t, kRowsAtATime> positions;
+  Make(ghost_table, ids, absl::MakeSpan(ghosts).first(ids.size()));
+  size_t n = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    rows[i] = nullptr;
+    if (ghosts[i] == nullptr) continue;
+    NoteUpdate(time.step, ghosts[i]);
+    if (ghosts[i]->updates < tables_[table].spec.admit_after) continue;
+    admitted[n] = ids[i];
+    positions[n++] = i;
+  }
+  std::array<RowHeader*, kRowsAtATime> made;
+  Make(table, absl::MakeConstSpan(admitted).first(n), absl::MakeSpan(made).first(n));
+  // What is refused keeps its count, and comes again with the next update.
+  size_t erased = 0;
+  for (size_t i = 0; i < n; ++i) {
+    rows[positions[i]] = made[i];
+    if (made[i] != nullptr) admitted[erased++] = admitted[i];
+  }
+  rows_[ghost_table]->Erase(absl::MakeConstSpan(admitted).first(erased));
+  sizes_[table].admitted_rows.fetch_add(static_cast<int64_t>(erased), std::memory_order_relaxed);
+}
+
+void TablePartition::Make(size_t table, absl::Span<const uint64_t> ids,
+                          absl::Span<RowHeader*> rows) {
+  // An error is a row that could not be made, which is null.
+  rows_[table]->FindOrCreate(ids, RoomFor(table), rows).IgnoreError();
+  const auto refused = std::count(rows.begin(), rows.end(), nullptr);
+  sizes_[table].refused_rows.fetch_add(refused, std::memory_order_relaxed);
+}
+
 void TablePartition::UpdateRows(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
                                 absl::Span<const float> gradients) {
   std::array<RowHeader*, kRowsAtATime> headers;
   std::array<float*, kRowsAtATime> rows;
   std::array<uint16_t, kRowsAtATime> updates;
   std::array<uint32_t, kRowsAtATime> missed;
-  int64_t refused = 0;
   const size_t n = ids.size();
-  if (tables_[table].spec.expires()) EraseExpired(table, ids, time.clock);
-  // An error is a row that could not be made, which is null.
-  rows_[table]->FindOrCreate(ids, RoomFor(table), absl::MakeSpan(headers).first(n)).IgnoreError();
+  RowsToUpdate(table, ids, time, absl::MakeSpan(headers).first(n));
   for (size_t i = 0; i < n; ++i) {
     RowHeader* const row = headers[i];
     rows[i] = row == nullptr ? nullptr : row->values();
     updates[i] = row == nullptr ? 0 : row->updates;
     missed[i] = row == nullptr || row->updates == 0 ? 0 : MissedSteps(row->last_step, time.step);
-    if (row == nullptr) {
-      ++refused;
-    } else {
-      NoteUpdate(time.step, row);
-    }
+    if (row != nullptr) NoteUpdate(time.step, row);
   }
-  sizes_[table].refused_rows.fetch_add(refused, std::memory_order_relaxed);
   RowBatch batch;
   batch.rows = absl::MakeConstSpan(rows).first(n);
   batch.gradients.data = reinterpret_cast<const uint8_t*>(gradients.data());
@@ -226,11 +279,13 @@ void TablePartition::ReadRows(const RowTime& time, const RowQuery& query) const 
 
 std::vector<TableSize> TablePartition::Sizes() const {
   std::vector<TableSize> sizes;
-  for (const NotedSize& size : sizes_) {
-    sizes.push_back({size.rows.load(std::memory_order_relaxed),
-                     size.bytes.load(std::memory_order_relaxed),
-                     size.refused_rows.load(std::memory_order_relaxed),
-                     size.expired_rows.load(std::memory_order_relaxed)});
+  for (const NotedSize& noted : sizes_) {
+    TableSize& size = sizes.emplace_back();
+    size.rows = noted.rows.load(std::memory_order_relaxed);
+    size.bytes = noted.bytes.load(std::memory_order_relaxed);
+    size.refused_rows = noted.refused_rows.load(std::memory_order_relaxed);
+    size.expired_rows = noted.expired_rows.load(std::memory_order_relaxed);
+    size.admitted_rows = noted.admitted_rows.load(std::memory_order_relaxed);
   }
   return sizes;
 }

@@ -34,12 +34,15 @@
 
 namespace keelson {
 
-// What all partitions of a table share. It stays where it is.
+// What all partitions of a table share. It stays where it is. The ghosts of a table (GhostsOf) are
+// rows as well, without numbers; to partitions they are a table of their own.
 struct ServedTable {
   TableSpec spec;
   RowLayout layout;
   InitialRows initial;
-  const RowOptimizer* optimizer = nullptr;
+  const RowOptimizer* optimizer = nullptr;  // null: ghosts
+  // Where the store has the table's ghosts; nothing: there are none.
+  std::optional<size_t> ghosts = std::nullopt;
   RowTable::Options rows = {};  // points to the others
 };
 
@@ -101,6 +104,9 @@ struct TableSize {
   int64_t refused_rows = 0;
   // Rows that were erased because they had expired.
   int64_t expired_rows = 0;
+  // Ids that are counted, and have no row; rows that were made for such.
+  int64_t ghosts = 0;
+  int64_t admitted_rows = 0;
 
   TableSize& operator+=(const TableSize& other);
 };
@@ -114,7 +120,8 @@ class TablePartition {
   // Applies gradients, which have been checked, creating rows as needed. False, and nothing changes
   // but the cursors: this push or a later one of the same incarnation has been applied already. A
   // row that would be beyond TableSpec::max_rows, or for which there is no memory, is left out, and
-  // counted. A row that has expired is made anew.
+  // counted. A row that has expired is made anew. An id gets its row with the update of the number
+  // TableSpec::admit_after; those before are left out.
   bool Apply(const PushIdentity& push, const RowTime& time, absl::Span<const RowUpdate> updates);
 
   // As Block's.
@@ -126,7 +133,7 @@ class TablePartition {
   // Adds rows to answers; reading creates none. A row that has expired is absent.
   void Read(const RowTime& time, absl::Span<const RowQuery> queries) const;
 
-  // Of each table, as of its last change. Waits for nothing.
+  // Of each table, ghosts among them, as of its last change. Waits for nothing.
   std::vector<TableSize> Sizes() const;
 
   int64_t rows(size_t table) const { return sizes_[table].rows.load(std::memory_order_relaxed); }
@@ -186,6 +193,15 @@ class TablePartition {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Erases rows and counts them as expired.
   void Expire(size_t table, absl::Span<const uint64_t> ids) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Finds the rows to update, and makes those that are missing; null: there is none. At most
+  // kRowsAtATime.
+  void RowsToUpdate(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
+                    absl::Span<RowHeader*> rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The same of ids that have no rows. Nothing is refused that has to be counted yet.
+  void Admit(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
+             absl::Span<RowHeader*> rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Make(size_t table, absl::Span<const uint64_t> ids, absl::Span<RowHeader*> rows)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // How many rows may be added.
   size_t RoomFor(size_t table) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void UpdateRows(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
@@ -213,6 +229,7 @@ class TablePartition {
     std::atomic<int64_t> bytes{0};
     std::atomic<int64_t> refused_rows{0};
     std::atomic<int64_t> expired_rows{0};
+    std::atomic<int64_t> admitted_rows{0};
   };
   std::vector<NotedSize> sizes_;
 };

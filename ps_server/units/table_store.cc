@@ -63,33 +63,43 @@ absl::StatusOr<std::unique_ptr<TableStore>> TableStore::Create(
     Options options, const TableOptimizers* optimizers, const LearningRateSchedule* learning_rate,
     AppliedSequences* sequences) {
   std::unique_ptr<TableStore> store(new TableStore(std::move(options), learning_rate));
+  RETURN_IF_ERROR(store->AddTables(*optimizers));
   const Options& made = store->options_;
-  for (size_t t = 0; t < made.tables.size(); ++t) {
-    const TableSpec& spec = made.tables[t];
-    const RowOptimizer& optimizer = optimizers->Of(t);
-    std::vector<RowSlot> slots;
-    for (const RowSlotSpec& slot : optimizer.slots()) {
-      slots.push_back({static_cast<int64_t>(slot.floats), slot.initial_value});
-    }
-    ASSIGN_OR_RETURN(RowLayout layout, RowLayout::Create(spec.dim, std::move(slots)));
-    store->tables_.push_back({spec,
-                              std::move(layout),
-                              InitialRows(spec.initializer, made.seed, TableSalt(spec.name)),
-                              &optimizer,
-                              {}});
-    store->wire_tables_.emplace_back(spec);
-  }
-  for (ServedTable& table : store->tables_) {
-    table.rows.layout = &table.layout;
-    table.rows.initial = &table.initial;
-    table.rows.memory = &store->memory_;
-    table.rows.salt = TableSalt(table.spec.name);
-  }
   for (uint32_t i = 0; i < made.partitions.count; ++i) {
     store->partitions_.push_back(
         std::make_unique<TablePartition>(store->tables_, made.first_unit + i, sequences));
   }
   return store;
+}
+
+absl::Status TableStore::AddTables(const TableOptimizers& optimizers) {
+  const auto initial = [&](const TableSpec& spec) {
+    return InitialRows(spec.initializer, seed(), TableSalt(spec.name));
+  };
+  for (size_t t = 0; t < options_.tables.size(); ++t) {
+    const TableSpec& spec = options_.tables[t];
+    const RowOptimizer& optimizer = optimizers.Of(t);
+    std::vector<RowSlot> slots;
+    for (const RowSlotSpec& slot : optimizer.slots()) {
+      slots.push_back({static_cast<int64_t>(slot.floats), slot.initial_value});
+    }
+    ASSIGN_OR_RETURN(RowLayout layout, RowLayout::Create(spec.dim, std::move(slots)));
+    tables_.push_back({spec, std::move(layout), initial(spec), &optimizer});
+    wire_tables_.emplace_back(spec);
+  }
+  for (size_t t = 0; t < options_.tables.size(); ++t) {
+    if (!options_.tables[t].counts_ids()) continue;
+    const TableSpec ghosts = GhostsOf(options_.tables[t]);
+    tables_[t].ghosts = tables_.size();
+    tables_.push_back({ghosts, RowLayout::HeadersOnly(), initial(ghosts)});
+  }
+  for (ServedTable& table : tables_) {
+    table.rows.layout = &table.layout;
+    table.rows.initial = &table.initial;
+    table.rows.memory = &memory_;
+    table.rows.salt = TableSalt(TableOfRows(table.spec.name));
+  }
+  return absl::OkStatus();
 }
 
 RowTime TableStore::UpdateAt(int64_t step, float learning_rate) {
@@ -136,10 +146,17 @@ std::shared_ptr<const TableCut> TableStore::Cut(const CutChanges& changes) {
 }
 
 std::vector<TableSize> TableStore::Sizes() const {
-  std::vector<TableSize> sizes(tables_.size());
+  std::vector<TableSize> sizes(tables().size());
   for (const auto& partition : partitions_) {
     const std::vector<TableSize> of_partition = partition->Sizes();
-    for (size_t t = 0; t < sizes.size(); ++t) sizes[t] += of_partition[t];
+    for (size_t t = 0; t < sizes.size(); ++t) {
+      sizes[t] += of_partition[t];
+      if (!tables_[t].ghosts.has_value()) continue;
+      const TableSize& ghosts = of_partition[*tables_[t].ghosts];
+      sizes[t].ghosts += ghosts.rows;
+      sizes[t].bytes += ghosts.bytes;
+      sizes[t].refused_rows += ghosts.refused_rows;
+    }
   }
   return sizes;
 }

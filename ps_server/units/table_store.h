@@ -95,7 +95,13 @@ class TableStore {
       Options options, const TableOptimizers* optimizers, const LearningRateSchedule* learning_rate,
       AppliedSequences* sequences);
 
-  const std::vector<ServedTable>& tables() const { return tables_; }
+  // In the placement's order.
+  absl::Span<const ServedTable> tables() const {
+    return absl::MakeConstSpan(tables_).first(options_.tables.size());
+  }
+  // These, and behind them the ghosts of those of them that have some. What snapshots have of a
+  // store is by these, and so are partitions and cuts.
+  const std::vector<ServedTable>& tables_and_ghosts() const { return tables_; }
   const std::vector<WireTable>& wire_tables() const { return wire_tables_; }
   RowPartitionRun partitions() const { return options_.partitions; }
   // Of initial values.
@@ -132,11 +138,13 @@ class TableStore {
   // of this store.
   std::shared_ptr<const TableCut> Cut(const CutChanges& changes = {});
 
-  // Of each table, over the shard's partitions.
+  // Of each table, with its ghosts, over the shard's partitions.
   std::vector<TableSize> Sizes() const;
 
  private:
   friend class TableCut;
+  // The tables of the options, and their ghosts.
+  absl::Status AddTables(const TableOptimizers& optimizers);
   TableStore(Options options, const LearningRateSchedule* learning_rate)
       : options_(std::move(options)),
         learning_rate_(*learning_rate),
@@ -146,7 +154,7 @@ class TableStore {
   const Options options_;
   const LearningRateSchedule& learning_rate_;
   RowMemory memory_;
-  std::vector<ServedTable> tables_;
+  std::vector<ServedTable> tables_;  // and ghosts
   std::vector<WireTable> wire_tables_;
   std::vector<std::unique_ptr<TablePartition>> partitions_;
   std::atomic<uint64_t> generation_{0};
