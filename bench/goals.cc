@@ -10,7 +10,7 @@ namespace {
 
 double Divide(double a, double b) { return b > 0 ? a / b : 0; }
 
-class GoalChecker {
+class GoalChecker : public GoalList {
  public:
   explicit GoalChecker(const std::vector<Result>& results) : results_(results) {}
 
@@ -30,18 +30,8 @@ class GoalChecker {
     return nullptr;
   }
 
-  void AtLeast(const std::string& goal, double wanted, double found) {
-    outcomes_.push_back({goal, absl::StrFormat(">= %.2f", wanted), found, found >= wanted});
-  }
-  void AtMost(const std::string& goal, double wanted, double found) {
-    outcomes_.push_back({goal, absl::StrFormat("<= %.2f", wanted), found, found <= wanted});
-  }
-
-  std::vector<GoalOutcome> Take() { return std::move(outcomes_); }
-
  private:
   const std::vector<Result>& results_;
-  std::vector<GoalOutcome> outcomes_;
 };
 
 void CheckRawSocket(GoalChecker* check) {
@@ -150,6 +140,14 @@ void CheckMemory(GoalChecker* check) {
 }
 
 }  // namespace
+
+void GoalList::AtLeast(const std::string& goal, double wanted, double found) {
+  outcomes_.push_back({goal, absl::StrFormat(">= %.2f", wanted), found, found >= wanted});
+}
+
+void GoalList::AtMost(const std::string& goal, double wanted, double found) {
+  outcomes_.push_back({goal, absl::StrFormat("<= %.2f", wanted), found, found <= wanted});
+}
 
 std::vector<GoalOutcome> CheckGoals(const std::vector<Result>& results,
                                     const std::optional<IdleCpu>& idle) {

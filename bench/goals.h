@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/comparison.h"
@@ -17,6 +18,18 @@ struct GoalOutcome {
   std::string wanted;  // ">= 0.80"
   double found = 0;
   bool met = false;
+};
+
+// Goals and what was found.
+class GoalList {
+ public:
+  void AtLeast(const std::string& goal, double wanted, double found);
+  void AtMost(const std::string& goal, double wanted, double found);
+
+  std::vector<GoalOutcome> Take() { return std::move(outcomes_); }
+
+ private:
+  std::vector<GoalOutcome> outcomes_;
 };
 
 // Those whose scenarios were run, in the order of the page.

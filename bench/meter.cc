@@ -51,6 +51,7 @@ bool Meter::Count(const Operation& operation) {
     return true;
   }
   end_ = operation.ended;
+  left_out_ += operation.left_out;
   calls_ += operation.calls;
   pushed_bytes_ += operation.pushed_bytes;
   pulled_bytes_ += operation.pulled_bytes;
@@ -63,7 +64,7 @@ bool Meter::Count(const Operation& operation) {
 ClientReport Meter::Report() const {
   ClientReport report = report_;
   ClientRates rates;
-  const double seconds = end_ - begin_;
+  const double seconds = end_ - begin_ - left_out_;
   if (seconds > 0) {
     rates.calls = static_cast<double>(calls_) / seconds;
     rates.pushed_bytes = static_cast<double>(pushed_bytes_) / seconds;

@@ -53,6 +53,8 @@ class Meter {
   struct Operation {
     double started = 0;
     double ended = 0;
+    // Time before `started` that is not the client's work but the measurement's.
+    double left_out = 0;
     int64_t calls = 1;
     int64_t pushed_bytes = 0;
     int64_t pulled_bytes = 0;
@@ -72,6 +74,7 @@ class Meter {
   bool over_ = false;
   double begin_ = 0;
   double end_ = 0;
+  double left_out_ = 0;  // of the time between
   int64_t calls_ = 0;
   int64_t pushed_bytes_ = 0;
   int64_t pulled_bytes_ = 0;

@@ -45,6 +45,15 @@ TEST(MeterTest, GoesOnAsCompanyForOthers) {
   EXPECT_DOUBLE_EQ(meter.Report().clients[0].pushed_bytes, 50);
 }
 
+TEST(MeterTest, TimeThatIsLeftOutDoesNotCount) {
+  Meter meter({0, 4, 4});
+  EXPECT_TRUE(meter.Count(Push(-1, 1, 100)));
+  Meter::Operation prepared = Push(3, 4, 100);
+  prepared.left_out = 2;
+  EXPECT_FALSE(meter.Count(prepared));
+  EXPECT_DOUBLE_EQ(meter.Report().clients[0].pushed_bytes, 100);  // in 1 s of 3
+}
+
 TEST(MeterTest, WithoutOperationsNothingWasTransferred) {
   Meter meter({0, 1, 1});
   EXPECT_EQ(meter.Report().clients[0].pushed_bytes, 0);

@@ -11,8 +11,8 @@ namespace {
 // So small that values stay what they are, whatever is pushed how often.
 constexpr float kLearningRate = 1e-6f;
 
-v1::InitializeShardRequest RequestOf(const LoadPlan& plan) {
-  v1::InitializeShardRequest request;
+keelson::v1::InitializeShardRequest RequestOf(const LoadPlan& plan) {
+  keelson::v1::InitializeShardRequest request;
   request.mutable_header()->set_incarnation(RandomId());
   *request.mutable_placement() = plan.placement.ToProto();
   request.set_placement_fingerprint(plan.placement.Fingerprint());
@@ -29,10 +29,14 @@ v1::InitializeShardRequest RequestOf(const LoadPlan& plan) {
 }  // namespace
 
 absl::Status InitializeServers(const LoadPlan& plan) {
-  v1::InitializeShardRequest request = RequestOf(plan);
-  for (size_t s = 0; s < plan.addresses.size(); ++s) {
+  return InitializeShards(RequestOf(plan), plan.addresses);
+}
+
+absl::Status InitializeShards(keelson::v1::InitializeShardRequest request,
+                              const std::vector<std::string>& addresses) {
+  for (size_t s = 0; s < addresses.size(); ++s) {
     const auto server =
-        ConnectParameterControl(absl::StrCat("ps-", s), plan.addresses[s], CredentialsAs("chief"));
+        ConnectParameterControl(absl::StrCat("ps-", s), addresses[s], CredentialsAs("chief"));
     // A server that was started for a job insists on its configuration.
     v1::ShardStatus status;
     RETURN_IF_ERROR(server->GetStatus(v1::GetShardStatusRequest(), &status));

@@ -1,85 +1,23 @@
 #include "bench/snapshot_cost.h"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/cluster.h"
-#include "bench/meter.h"
 #include "bench/run.h"
+#include "bench/snapshot_loop.h"
 #include "core/base/file.h"
-#include "core/base/file_system.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
-#include "core/checkpoint/bundle_format.h"
 #include "core/client/services/grpc_parameter_control.h"
 
 namespace keelson::bench {
 namespace {
 
 constexpr double kWarmUpSeconds = 0.5;
-constexpr size_t kPlainPieceBytes = 1 << 20;
-// Above that with which the server was initialized.
-constexpr uint64_t kTerm = 1'000'000;
-
-struct Written {
-  int snapshots = 0;
-  int64_t bytes = 0;  // of the newest
-  double seconds = 0;
-  int64_t longest_cut_microseconds = 0;
-  absl::Status status;
-
-  double GigabytesPerSecond() const {
-    return seconds > 0 ? static_cast<double>(bytes) * snapshots / seconds / 1e9 : 0;
-  }
-};
-
-// Writes one snapshot after the other, from Start to Finish, on a thread of its own.
-class SnapshotLoop {
- public:
-  SnapshotLoop(ParameterControl* server, std::string path)
-      : server_(server), path_(std::move(path)), thread_([this] { Run(); }) {}
-  ~SnapshotLoop() {
-    if (thread_.joinable()) Finish();
-  }
-
-  // The last one is written to its end.
-  Written Finish() {
-    stop_ = true;
-    thread_.join();
-    return written_;
-  }
-
- private:
-  void Run() {
-    while (!stop_ && written_.status.ok()) written_.status = WriteOne();
-  }
-
-  absl::Status WriteOne() {
-    v1::WriteSnapshotRequest request;
-    request.mutable_header()->set_chief_term(kTerm);
-    request.set_num_data_shards(1);
-    v1::WriteSnapshotResponse response;
-    const double start = MonotonicSeconds();
-    RETURN_IF_ERROR(server_->WriteSnapshot(request, &response));
-    written_.seconds += MonotonicSeconds() - start;
-    written_.bytes = response.bytes_written();
-    written_.longest_cut_microseconds =
-        std::max(written_.longest_cut_microseconds, response.cut_microseconds());
-    ++written_.snapshots;
-    return RemoveFile(path_);
-  }
-
-  ParameterControl* const server_;
-  const std::string path_;
-  std::atomic<bool> stop_{false};
-  Written written_;  // the thread's, until it has ended
-  std::thread thread_;
-};
 
 Scenario StepsOf(const std::string& model, Handler handler) {
   for (const Scenario& scenario : Select(FullScenarios(), absl::StrCat("model-", model))) {
@@ -89,21 +27,6 @@ Scenario StepsOf(const std::string& model, Handler handler) {
     return steps;
   }
   return Scenario();
-}
-
-// GB/s of a durable file of that size.
-absl::StatusOr<double> PlainWrite(const std::string& path, int64_t bytes) {
-  const std::string piece(kPlainPieceBytes, 'x');
-  const double start = MonotonicSeconds();
-  ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file,
-                   FileSystem::Real()->OpenForAppend(path, /*truncate=*/true));
-  for (int64_t done = 0; done < bytes; done += static_cast<int64_t>(piece.size())) {
-    RETURN_IF_ERROR(file->Append(piece));
-  }
-  RETURN_IF_ERROR(file->Close());
-  const double seconds = MonotonicSeconds() - start;
-  RETURN_IF_ERROR(RemoveFile(path));
-  return static_cast<double>(bytes) / seconds / 1e9;
 }
 
 ComparisonOptions WithModelDir(const std::string& directory) {
@@ -119,8 +42,6 @@ class Measurement {
       : options_(options),
         comparison_(WithModelDir(options.directory)),
         scenario_(StepsOf(model, options.handler)),
-        path_(
-            PendingPath(JoinPath(options.directory, "model.ckpt-0.data-00000-of-00001"), kTerm, 0)),
         cluster_(comparison_) {
     cost_.model = std::move(model);
   }
@@ -146,11 +67,12 @@ class Measurement {
 
   absl::Status Repeat() {
     ASSIGN_OR_RETURN(const RunResult before, RunOnce(contender_, Timing()));
-    SnapshotLoop loop(server_.get(), path_);
+    SnapshotLoop loop(server_.get(), options_.directory);
     const absl::StatusOr<RunResult> during = RunOnce(contender_, Timing());
-    const Written written = loop.Finish();
+    const WrittenSnapshots written = loop.Finish();
     RETURN_IF_ERROR(during.status());
     RETURN_IF_ERROR(written.status);
+    RETURN_IF_ERROR(RemoveFile(written.path));
     before_.push_back(before.Calls());
     during_.push_back(during->Calls());
     ratio_.push_back(during->Calls() / before.Calls());
@@ -159,14 +81,13 @@ class Measurement {
     cost_.snapshots += written.snapshots;
     cost_.longest_cut_microseconds =
         std::max(cost_.longest_cut_microseconds, written.longest_cut_microseconds);
-    ASSIGN_OR_RETURN(plain_.emplace_back(), PlainWrite(path_, written.bytes));
+    ASSIGN_OR_RETURN(plain_.emplace_back(), PlainWrite(written.path, written.bytes));
     return absl::OkStatus();
   }
 
   const SnapshotOptions& options_;
   const ComparisonOptions comparison_;
   const Scenario scenario_;
-  const std::string path_;
   Cluster cluster_;
   Contender contender_;
   std::unique_ptr<ParameterControl> server_;
