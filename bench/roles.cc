@@ -4,6 +4,7 @@
 #include "bench/baseline_roles.h"
 #include "bench/limit_roles.h"
 #include "bench/parameter_server_role.h"
+#include "bench/rows/row_roles.h"
 #include "bench/worker_role.h"
 #include "core/base/allocator.h"
 
@@ -19,6 +20,8 @@ absl::StatusOr<std::unique_ptr<PeerRole>> MakeRole(const nlohmann::json& spec) {
   if (role == "baseline_client") return MakeBaselineClient(spec);
   if (role == "parameter_server") return MakeParameterServer(spec);
   if (role == "worker") return MakeWorker(spec);
+  if (role == "row_worker") return MakeRowWorker(spec);
+  if (role == "redis_server") return MakeRedisServer(spec);
   return absl::InvalidArgumentError(absl::StrCat("no role \"", role, "\""));
 }
 

@@ -10,8 +10,8 @@
 namespace keelson::bench {
 
 // The role that spec["role"] names: "raw_receiver", "raw_sender", "memory_copier",
-// "baseline_server", "baseline_client", "parameter_server", "worker". INVALID_ARGUMENT: none of
-// them.
+// "baseline_server", "baseline_client", "parameter_server", "worker", "row_worker", "redis_server".
+// INVALID_ARGUMENT: none of them.
 absl::StatusOr<std::unique_ptr<PeerRole>> MakeRole(const nlohmann::json& spec);
 
 }  // namespace keelson::bench
