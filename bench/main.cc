@@ -19,6 +19,9 @@
 #include "bench/parameter_server_role.h"
 #include "bench/report.h"
 #include "bench/roles.h"
+#include "bench/rows/row_bench.h"
+#include "bench/rows/row_report.h"
+#include "bench/table.h"
 #include "core/base/allocator.h"
 #include "core/base/exit_code.h"
 #include "core/base/file.h"
@@ -136,6 +139,18 @@ absl::Status MeasureSnapshotCost(const SnapshotCommand& command) {
   return absl::OkStatus();
 }
 
+absl::Status MeasureRowsOf(const RowsCommand& command) {
+  const RowResults results = MeasureRows(command.options);
+  std::vector<GoalOutcome> goals;
+  if (!command.options.quick) goals = CheckRowGoals(results);
+  const bool json = command.format == MeasureCommand::Format::kJson;
+  std::string text = Render(GoalTable(goals), StyleOf(command.format));
+  for (const Table& table : RowTables(results)) text += Render(table, StyleOf(command.format));
+  (json ? std::cerr : std::cout) << text;
+  if (json) std::cout << RowJson(results, goals).dump(2) << std::endl;
+  return results.status;
+}
+
 absl::Status Serve(const ServeCommand& command) {
   StopSignal stop;
   const SignalWatcher watcher(&stop);
@@ -154,6 +169,7 @@ int Run(int argc, char** argv) {
   if (const auto* snapshot = std::get_if<SnapshotCommand>(&command)) {
     status = MeasureSnapshotCost(*snapshot);
   }
+  if (const auto* rows = std::get_if<RowsCommand>(&command)) status = MeasureRowsOf(*rows);
   if (const auto* serve = std::get_if<ServeCommand>(&command)) status = Serve(*serve);
   if (!status.ok()) LogError(status.message());
   return ExitCodeFor(status);

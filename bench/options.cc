@@ -39,6 +39,8 @@ struct Flags {
   ParameterServer::Options server;
   SnapshotOptions snapshot;
   std::string snapshot_handler = "adam";
+  RowBenchOptions rows;
+  bool without_redis = false;
 };
 
 void AddFlags(CLI::App* app, Flags* flags) {
@@ -46,7 +48,8 @@ void AddFlags(CLI::App* app, Flags* flags) {
   app->add_flag("--scaling", flags->scaling, "Only the sweep over servers and workers");
   app->add_option("--scenarios", flags->scenarios,
                   "Only these, separated by commas: message-4MB, model-1GB, key-value, "
-                  "workers-100, scaling, idle, …; * for any characters");
+                  "workers-100, scaling, idle, …; * for any characters; of rows: rows-pull, "
+                  "rows-push, rows-fused, rows-hot, rows-wire, rows-idle, rows-snapshot");
   app->add_option("--handlers", flags->handlers,
                   "Only these, separated by commas: discard, sum, sgd, adam (default: all; of "
                   "servers that run already, sgd and adam)");
@@ -97,6 +100,42 @@ CLI::App* AddSnapshot(CLI::App* app, Flags* flags) {
   return snapshot;
 }
 
+MeasureCommand::Format FormatOf(const Flags& flags) {
+  if (flags.json) return MeasureCommand::Format::kJson;
+  return flags.markdown ? MeasureCommand::Format::kMarkdown : MeasureCommand::Format::kText;
+}
+
+CLI::App* AddRows(CLI::App* app, Flags* flags) {
+  CLI::App* rows = app->add_subcommand(
+      "rows", "Measures embedding tables, beside Redis where redis-server is installed");
+  RowBenchOptions* options = &flags->rows;
+  rows->add_option("--directory", options->directory, "Where snapshots go (default: /tmp)");
+  rows->add_option("--rows", options->rows, "Of the table (default: 10^7, quick 10^6)")
+      ->check(CLI::Range(1'000, 1'000'000'000));
+  rows->add_flag("--without_redis", flags->without_redis, "Not beside Redis");
+  return rows;
+}
+
+RowsCommand RowsOf(const Flags& flags, bool rows_given) {
+  RowsCommand command{flags.rows, FormatOf(flags)};
+  RowBenchOptions& options = command.options;
+  options.quick = flags.quick;
+  if (flags.quick) {
+    if (!rows_given) options.rows = 1'000'000;
+    options.timing = {0.1, 0.3};
+    options.repeat = 3;
+    options.snapshot_timing = {0.1, 1};
+    options.snapshot_repeat = 1;
+    options.idle_seconds = 1;
+  }
+  options.scenarios = flags.scenarios;
+  if (flags.seconds > 0) options.timing.seconds = flags.seconds;
+  if (flags.repeat > 0) options.repeat = flags.repeat;
+  options.redis = !flags.without_redis;
+  options.io_threads = flags.io_threads;
+  return command;
+}
+
 std::vector<Scenario> ChooseScenarios(const Flags& flags, size_t attached) {
   std::vector<Scenario> scenarios = flags.scaling                            ? ScalingScenarios()
                                     : flags.quick && flags.scenarios.empty() ? QuickScenarios()
@@ -119,11 +158,6 @@ bool WantsIdle(const Flags& flags) {
   if (flags.scenarios.empty()) return true;
   const std::vector<std::string> names = absl::StrSplit(flags.scenarios, ',');
   return std::find(names.begin(), names.end(), "idle") != names.end();
-}
-
-MeasureCommand::Format FormatOf(const Flags& flags) {
-  if (flags.json) return MeasureCommand::Format::kJson;
-  return flags.markdown ? MeasureCommand::Format::kMarkdown : MeasureCommand::Format::kText;
 }
 
 MeasureCommand MeasureOf(const Flags& flags) {
@@ -154,6 +188,7 @@ Command ParseCommandLine(int argc, const char* const* argv) {
   AddFlags(&app, &flags);
   const CLI::App* serve = AddServe(&app, &flags);
   const CLI::App* snapshot = AddSnapshot(&app, &flags);
+  const CLI::App* rows = AddRows(&app, &flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -166,6 +201,7 @@ Command ParseCommandLine(int argc, const char* const* argv) {
     flags.snapshot.handler = flags.snapshot_handler == "sgd" ? Handler::kSgd : Handler::kAdam;
     return SnapshotCommand{flags.snapshot, FormatOf(flags)};
   }
+  if (rows->parsed()) return RowsOf(flags, /*rows_given=*/rows->count("--rows") > 0);
   MeasureCommand command = MeasureOf(flags);
   if (command.scenarios.empty() && command.idle_seconds == 0) {
     LogError("no such scenario; see --help");

@@ -8,6 +8,7 @@
 
 #include "bench/comparison.h"
 #include "bench/parameter_server_role.h"
+#include "bench/rows/row_bench.h"
 #include "bench/scenario.h"
 #include "bench/snapshot_cost.h"
 
@@ -37,12 +38,19 @@ struct SnapshotCommand {
   MeasureCommand::Format format = MeasureCommand::Format::kText;
 };
 
+// Measures embedding tables.
+struct RowsCommand {
+  RowBenchOptions options;
+  MeasureCommand::Format format = MeasureCommand::Format::kText;
+};
+
 // Nothing is to be done but to exit: help was printed, or a usage error.
 struct ExitCommand {
   int exit_code = 0;
 };
 
-using Command = std::variant<MeasureCommand, ServeCommand, SnapshotCommand, ExitCommand>;
+using Command =
+    std::variant<MeasureCommand, ServeCommand, SnapshotCommand, RowsCommand, ExitCommand>;
 
 Command ParseCommandLine(int argc, const char* const* argv);
 

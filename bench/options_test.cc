@@ -77,6 +77,25 @@ TEST(OptionsTest, Snapshot) {
   EXPECT_TRUE(std::holds_alternative<ExitCommand>(Parse({"snapshot"})));
 }
 
+TEST(OptionsTest, Rows) {
+  const auto full = Parse({"rows"});
+  ASSERT_TRUE(std::holds_alternative<RowsCommand>(full));
+  EXPECT_EQ(std::get<RowsCommand>(full).options.rows, 10'000'000u);
+  EXPECT_TRUE(std::get<RowsCommand>(full).options.redis);
+  const auto quick = Parse({"--quick", "--json", "--scenarios=rows-pull", "--seconds=2", "rows",
+                            "--directory=d", "--without_redis"});
+  ASSERT_TRUE(std::holds_alternative<RowsCommand>(quick));
+  const RowBenchOptions& options = std::get<RowsCommand>(quick).options;
+  EXPECT_EQ(options.rows, 1'000'000u);
+  EXPECT_EQ(options.scenarios, "rows-pull");
+  EXPECT_EQ(options.timing.seconds, 2);
+  EXPECT_EQ(options.directory, "d");
+  EXPECT_FALSE(options.redis);
+  EXPECT_TRUE(options.quick);
+  const auto small = Parse({"--quick", "rows", "--rows=5000"});
+  EXPECT_EQ(std::get<RowsCommand>(small).options.rows, 5000u);
+}
+
 TEST(OptionsTest, UsageErrorsExitWithTwo) {
   for (const char* argument : {"--transport=udp", "--scenarios=nothing", "--unknown"}) {
     const auto command = Parse({argument});
