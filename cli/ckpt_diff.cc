@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,9 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "cli/distance.h"
 #include "cli/element.h"
+#include "cli/table_diff.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/element_conversion.h"
+#include "core/tensor_files/table_tensors.h"
 #include "core/tensor_files/tensor_names.h"
 
 namespace keelson {
@@ -29,13 +32,6 @@ struct Difference {
   int64_t position = 0;
   std::string text;  // "1 and 2"
 };
-
-// |a - b|; 0 for two NaNs or two infinities of one sign, infinite when one alone is not finite.
-long double Distance(long double a, long double b) {
-  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
-  if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<long double>::infinity();
-  return std::abs(a - b);
-}
 
 class Elements {
  public:
@@ -60,7 +56,7 @@ Difference Compare(const Elements& a, const Elements& b, int64_t count, double t
     const long double distance = Distance(left, right);
     const long double scale = std::max(std::abs(left), std::abs(right));
     if (distance == 0) continue;
-    if (std::isinf(distance) || distance > tolerance * std::max(1.0L, scale)) ++difference.count;
+    if (IsBeyond(tolerance, distance, left, right)) ++difference.count;
     const long double relative = std::isinf(distance) ? distance : distance / scale;
     difference.largest_relative = std::max(difference.largest_relative, relative);
     if (distance > difference.largest) {
@@ -100,6 +96,8 @@ class Differ {
     std::map<std::string, std::pair<std::optional<TensorInfo>, std::optional<TensorInfo>>> all;
     for (TensorInfo& tensor : a_->List()) all[tensor.name].first = tensor;
     for (TensorInfo& tensor : b_->List()) all[tensor.name].second = tensor;
+    ASSIGN_OR_RETURN(const std::set<std::string> columns, CompareTables());
+    for (const std::string& column : columns) all.erase(column);
     for (const auto& [name, tensors] : all) {
       if (IsRecord(name)) {
         RETURN_IF_ERROR(
@@ -115,7 +113,8 @@ class Differ {
     *out_ << (differing_ > 0 ? "different: "
               : unread_ > 0  ? "not all compared: "
                              : "equal: ")
-          << differing_ << " of " << all.size() - records_ << " tensors differ";
+          << differing_ - differing_tables_ << " of " << all.size() - records_ << " tensors differ";
+    if (tables_ > 0) *out_ << ", " << differing_tables_ << " of " << tables_ << " tables do";
     if (unread_ > 0) *out_ << ", " << unread_ << " could not be compared";
     if (differing_records_ > 0) *out_ << "; " << differing_records_ << " records of state do";
     *out_ << "\n";
@@ -126,6 +125,41 @@ class Differ {
   void Report(absl::string_view name, absl::string_view what) {
     ++differing_;
     *out_ << absl::CHexEscape(name) << ": " << what << "\n";
+  }
+
+  // Returns the names of the tables' tensors.
+  absl::StatusOr<std::set<std::string>> CompareTables() {
+    std::map<std::string, std::pair<TableIn, TableIn>> tables;
+    std::set<std::string> columns;
+    ASSIGN_OR_RETURN(const StoredTables* const in_a, a_->Tables());
+    ASSIGN_OR_RETURN(const StoredTables* const in_b, b_->Tables());
+    // A file of another format has the tensors alone.
+    if (in_a == nullptr && in_b == nullptr) return columns;
+    for (const StoredTables* const stored : {in_a, in_b}) {
+      if (stored == nullptr) continue;
+      for (const auto* const list : {&stored->tables(), &stored->ghosts()}) {
+        for (const StoredTable& table : *list) {
+          auto& found = tables[table.spec.name];
+          (stored == in_a ? found.first : found.second) = {stored, &table};
+          columns.merge(TableTensorNames(*stored, table));
+        }
+      }
+    }
+    for (const auto& [name, found] : tables) {
+      ++tables_;
+      ASSIGN_OR_RETURN(const std::string what, DifferenceOf(found.first, found.second));
+      if (what.empty()) continue;
+      ++differing_tables_;
+      Report(absl::StrCat("table ", name), what);
+    }
+    return columns;
+  }
+
+  absl::StatusOr<std::string> DifferenceOf(const TableIn& a, const TableIn& b) const {
+    if (a.table != nullptr && b.table != nullptr) return DiffTables(a, b, tolerance_);
+    const StoredTable& table = a.table != nullptr ? *a.table : *b.table;
+    return absl::StrCat("only in the ", a.table != nullptr ? "first" : "second", ", ",
+                        table.total_rows, " rows of dim ", table.spec.dim);
   }
 
   absl::Status CompareTensors(const TensorInfo& a, const TensorInfo& b) {
@@ -214,6 +248,8 @@ class Differ {
   int64_t differing_ = 0;
   int64_t unread_ = 0;  // tensors that could not be compared
   size_t records_ = 0;
+  int64_t tables_ = 0;
+  int64_t differing_tables_ = 0;
   int64_t differing_records_ = 0;
 };
 

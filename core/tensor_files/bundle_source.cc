@@ -35,6 +35,14 @@ absl::Status BundleSource::ReadFloats(absl::string_view name, int64_t first,
   return bundle_->ReadElements(names_.InBundle(name), first, out);
 }
 
+absl::StatusOr<const StoredTables*> BundleSource::Tables() {
+  if (!tables_.has_value()) {
+    ASSIGN_OR_RETURN(StoredTables tables, StoredTables::Open(bundle_.get()));
+    tables_.emplace(std::move(tables));
+  }
+  return tables_->tables().empty() ? nullptr : &*tables_;
+}
+
 absl::StatusOr<std::vector<TensorInfo>> BundleSource::Variables() {
   ASSIGN_OR_RETURN(const KeelsonState state, ReadKeelsonState(*bundle_));
   if (state.shards.empty() && !names_.tracked) return VariablesByName(List());

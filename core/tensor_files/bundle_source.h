@@ -3,6 +3,7 @@
 #define KEELSON_CORE_TENSOR_FILES_BUNDLE_SOURCE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ class BundleSource : public TensorSource {
   absl::StatusOr<std::vector<std::string>> ReadStrings(absl::string_view name) override;
   bool reads_parts() const override { return true; }
   absl::Status ReadFloats(absl::string_view name, int64_t first, absl::Span<float> out) override;
+  absl::StatusOr<const StoredTables*> Tables() override;
   // For a snapshot: the tensors that its servers recorded as the model's variables. For a
   // checkpoint with an object graph: those that it does not know as an optimizer's state.
   absl::StatusOr<std::vector<TensorInfo>> Variables() override;
@@ -34,6 +36,7 @@ class BundleSource : public TensorSource {
 
   const std::unique_ptr<BundleReader> bundle_;
   const TensorNames names_;
+  std::optional<StoredTables> tables_;  // once they were asked for
 };
 
 }  // namespace keelson

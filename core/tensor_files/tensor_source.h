@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/stored_tables.h"
 
 namespace keelson {
 
@@ -38,6 +39,10 @@ class TensorSource {
   // float32 (ConvertToFloat). Thread-safe. INVALID_ARGUMENT: the tensor has no such elements, or is
   // not numeric. UNIMPLEMENTED: reads_parts() is false. Otherwise as Read.
   virtual absl::Status ReadFloats(absl::string_view name, int64_t first, absl::Span<float> out);
+
+  // The embedding tables of a snapshot, whose columns are among List (TableTensorNames); null:
+  // there are none. The source's. Errors of StoredTables::Open.
+  virtual absl::StatusOr<const StoredTables*> Tables() { return nullptr; }
 
   // Those of List that are variables of a model, as far as names tell: see VariablesByName.
   virtual absl::StatusOr<std::vector<TensorInfo>> Variables();
