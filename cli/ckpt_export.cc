@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/element.h"
+#include "cli/exported_tables.h"
+#include "cli/table_text.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/stored_tables.h"
 #include "core/tensor_files/npz.h"
 #include "core/tensor_files/safetensors.h"
 #include "core/tensor_files/tensor_names.h"
@@ -20,11 +24,16 @@ namespace {
 
 constexpr char kSafetensors[] = "safetensors";
 constexpr char kNpz[] = "npz";
+constexpr char kText[] = "text";
 
 absl::Status CheckOptions(const ExportOptions& options) {
-  if (options.format != kSafetensors && options.format != kNpz) {
-    return absl::InvalidArgumentError(absl::StrCat("--format: expected ", kSafetensors, " or ",
-                                                   kNpz, ", found \"", options.format, "\""));
+  if (options.format != kSafetensors && options.format != kNpz && options.format != kText) {
+    return absl::InvalidArgumentError(absl::StrCat("--format: expected ", kSafetensors, ", ", kNpz,
+                                                   " or ", kText, ", found \"", options.format,
+                                                   "\""));
+  }
+  if (!options.table.empty() && options.format != kText) {
+    return absl::InvalidArgumentError("--table: expected with --format=text alone");
   }
   ASSIGN_OR_RETURN(const bool exists, FileSystem::Real()->Exists(options.out));
   if (!options.force && exists) {
@@ -92,12 +101,39 @@ int64_t BytesOf(const std::vector<TensorInfo>& tensors) {
   return bytes;
 }
 
+// The one that the options mean.
+absl::StatusOr<const StoredTable*> ChooseTable(const ExportOptions& options,
+                                               const StoredTables* stored) {
+  std::vector<std::string> names;
+  if (stored != nullptr) {
+    for (const StoredTable& table : stored->tables()) names.push_back(table.spec.name);
+  }
+  const bool one = options.table.empty() && names.size() == 1;
+  if (names.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(options.source, ": has no embedding tables"));
+  }
+  const StoredTable* const table = stored->Find(one ? names[0] : options.table);
+  if (table != nullptr) return table;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--table: expected one of ", absl::StrJoin(names, ", "), ", found \"", options.table, "\""));
+}
+
+absl::Status ExportText(const ExportOptions& options, TensorSource* source, std::ostream* out) {
+  ASSIGN_OR_RETURN(const StoredTables* const stored, source->Tables());
+  ASSIGN_OR_RETURN(const StoredTable* const table, ChooseTable(options, stored));
+  RETURN_IF_ERROR(WriteTableText(options.out, *stored, *table));
+  *out << "wrote " << options.out << ": the rows of table " << table->spec.name << "\n";
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ExportTensors(const ExportOptions& options, std::ostream* out) {
   RETURN_IF_ERROR(CheckOptions(options));
-  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> source,
+  ASSIGN_OR_RETURN(std::unique_ptr<TensorSource> source,
                    OpenTensorSource(options.source, options.foreign));
+  if (options.format == kText) return ExportText(options, source.get(), out);
+  ASSIGN_OR_RETURN(source, ExportedTables::Create(std::move(source), options.slots));
   std::vector<TensorInfo> all = source->List();
   all.erase(std::remove_if(all.begin(), all.end(),
                            [](const TensorInfo& tensor) { return IsRecord(tensor.name); }),

@@ -85,7 +85,8 @@ TEST_F(CkptExportTest, ADamagedSnapshotIsAnError) {
   EXPECT_EQ(Export().code(), absl::StatusCode::kDataLoss);
   EXPECT_FALSE(FileExists(to_.out));
   to_.format = "hdf5";
-  EXPECT_THAT(std::string(Export().message()), HasSubstr("--format: expected safetensors or npz"));
+  EXPECT_THAT(std::string(Export().message()),
+              HasSubstr("--format: expected safetensors, npz or text"));
 }
 
 }  // namespace

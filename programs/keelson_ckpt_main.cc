@@ -14,6 +14,7 @@
 #include "cli/ckpt_rollback.h"
 #include "cli/ckpt_tables.h"
 #include "cli/command_line.h"
+#include "cli/table_text.h"
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
 #include "core/base/number_flags.h"
@@ -73,7 +74,9 @@ absl::StatusOr<int> Export(const Flags& flags) {
   ExportOptions options = flags.to;
   options.foreign = Foreign(flags);
   if (options.format.empty()) {
-    options.format = absl::EndsWith(options.out, ".npz") ? "npz" : "safetensors";
+    options.format = absl::EndsWith(options.out, ".npz") ? "npz"
+                     : IsTableText(options.out)          ? "text"
+                                                         : "safetensors";
   }
   return Done(ExportTensors(options, &std::cout));
 }
@@ -139,12 +142,17 @@ void AddDiff(CLI::App* app, Flags* flags, Command* command) {
 }
 
 void AddExport(CLI::App* app, Flags* flags, Command* command) {
-  CLI::App* to = app->add_subcommand("export", "Writes the model's variables for other programs");
+  CLI::App* to = app->add_subcommand(
+      "export", "Writes the model's variables and embedding tables for other programs");
   ExportOptions* options = &flags->to;
   to->add_option("NAME", options->source, kTensorsHelp)->required();
   to->add_option("OUT", options->out, "File to write")->required();
-  to->add_option("--format", options->format,
-                 "safetensors or npz (default: npz when OUT ends so, else safetensors)");
+  to->add_option(
+      "--format", options->format,
+      "safetensors, npz or text (default: npz when OUT ends so, text when it ends with .txt, "
+      "else safetensors)");
+  to->add_option("--table", options->table,
+                 "As text: the embedding table of dim 1 whose rows become lines ID:VALUE");
   to->add_flag("--slots", options->slots, "Also what the optimizer keeps, and global_step");
   to->add_flag("--force", options->force, "Replaces OUT if it exists");
   AddForeignPaths(to, flags);
