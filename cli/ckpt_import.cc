@@ -1,15 +1,17 @@
 #include "cli/ckpt_import.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/directory_change.h"
-#include "cli/element.h"
+#include "cli/import_losses.h"
 #include "cli/import_plan.h"
+#include "cli/import_tables.h"
+#include "cli/table_text.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
@@ -18,9 +20,12 @@
 #include "core/checkpoint/bundle_writer.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/element_conversion.h"
+#include "core/checkpoint/shard_state.h"
 #include "core/config/config_flags.h"
 #include "core/config/initial_values.h"
 #include "core/model/spec/model_spec.h"
+#include "core/table/row_id.h"
+#include "core/tensor/table_spec.h"
 #include "core/tensor_files/name_list.h"
 #include "core/tensor_files/tensor_source.h"
 #include "core/warm_start/warm_start.h"
@@ -63,8 +68,51 @@ absl::Status CheckDirectory(const CheckpointDirectory& directory, const ImportOp
   return absl::OkStatus();
 }
 
+// The model that a configuration describes.
+struct ImportedModel {
+  v1::TrainConfig config;
+  std::vector<VariableSpec> variables;
+  std::vector<TableSpec> tables;
+};
+
+absl::StatusOr<ImportedModel> ReadModel(const std::string& config_path) {
+  ImportedModel model;
+  ASSIGN_OR_RETURN(model.config, ResolveTrainConfig(config_path, {}));
+  ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(model.config.model()));
+  const v1::InitialValuesConfig& initial = model.config.initial_values();
+  ASSIGN_OR_RETURN(model.variables, WithInitialValues(initial, spec.variables, spec.tables));
+  ASSIGN_OR_RETURN(model.tables, TablesWithInitialValues(initial, spec.variables, spec.tables));
+  return model;
+}
+
+// The table that a text is.
+absl::StatusOr<std::string> TableOfText(const ImportOptions& options, const ImportedModel* model) {
+  if (!options.table.empty()) return options.table;
+  std::vector<std::string> names;
+  if (model != nullptr) {
+    for (const TableSpec& table : model->tables) {
+      if (table.dim == 1) names.push_back(table.name);
+    }
+  }
+  if (names.size() == 1) return names[0];
+  return absl::InvalidArgumentError(
+      absl::StrCat("--table: expected the name of a table of dim 1 of the model of --config",
+                   names.empty() ? "" : ", one of ", absl::StrJoin(names, ", ")));
+}
+
+absl::StatusOr<std::unique_ptr<TensorSource>> OpenSource(const ImportOptions& options,
+                                                         const ImportedModel* model) {
+  if (!IsTableText(options.source)) {
+    if (options.table.empty()) return OpenTensorSource(options.source, options.foreign);
+    return absl::InvalidArgumentError("--table: expected with a SOURCE that is a text alone");
+  }
+  ASSIGN_OR_RETURN(const std::string table, TableOfText(options, model));
+  return OpenTableText(options.source, table);
+}
+
 struct Plan {
   ImportPlan tensors;
+  TableImportPlan tables;
   // By the position in `tensors`: the values of variables that the source lacks. Null: it lacks
   // none.
   std::unique_ptr<WarmStart> initial;
@@ -72,23 +120,31 @@ struct Plan {
 
 bool IsMissing(const ImportedVariable& variable) { return variable.source.name.empty(); }
 
-absl::StatusOr<Plan> MakePlan(const ImportOptions& options, TensorSource* source) {
+// Null: there is no configuration.
+absl::StatusOr<Plan> MakePlan(const ImportOptions& options, const ImportedModel* model,
+                              TensorSource* source) {
   Plan plan;
-  if (options.config_path.empty()) {
-    ASSIGN_OR_RETURN(plan.tensors, PlanImport(source, options.renames));
-    return plan;
+  if (model == nullptr) {
+    ASSIGN_OR_RETURN(plan.tables, PlanTablesOfSource(source, options.renames));
+    ASSIGN_OR_RETURN(plan.tensors, PlanImport(source, plan.tables.renames,
+                                              /*may_be_nothing=*/!plan.tables.tables.empty()));
+  } else {
+    const v1::TrainConfig& config = model->config;
+    ASSIGN_OR_RETURN(plan.tables, PlanTables(model->tables, config.train().seed(),
+                                             options.initialize_missing, source, options.renames));
+    ASSIGN_OR_RETURN(plan.tensors, PlanImportOf(model->variables, options.initialize_missing,
+                                                source, plan.tables.renames));
+    const auto& planned = plan.tensors.variables;
+    if (std::any_of(planned.begin(), planned.end(), IsMissing)) {
+      ASSIGN_OR_RETURN(plan.initial, WarmStart::Open(config.initial_values(), model->variables,
+                                                     config.train().seed()));
+    }
   }
-  ASSIGN_OR_RETURN(const v1::TrainConfig config, ResolveTrainConfig(options.config_path, {}));
-  ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
-  ASSIGN_OR_RETURN(const std::vector<VariableSpec> variables,
-                   WithInitialValues(config.initial_values(), model.variables, model.tables));
-  ASSIGN_OR_RETURN(plan.tensors,
-                   PlanImportOf(variables, options.initialize_missing, source, options.renames));
-  const auto& planned = plan.tensors.variables;
-  if (std::any_of(planned.begin(), planned.end(), IsMissing)) {
-    ASSIGN_OR_RETURN(plan.initial,
-                     WarmStart::Open(config.initial_values(), variables, config.train().seed()));
-  }
+  std::vector<std::string>& left_out = plan.tensors.left_out;
+  left_out.erase(
+      std::remove_if(left_out.begin(), left_out.end(),
+                     [&](const std::string& name) { return plan.tables.tensors.count(name) > 0; }),
+      left_out.end());
   return plan;
 }
 
@@ -106,43 +162,6 @@ absl::Status WriteVariable(const VariableSpec& spec, Fill fill, BundleDataWriter
   return writer->EndSlice();
 }
 
-// Elements of a tensor that are worth a warning, counted.
-struct Losses {
-  int64_t not_finite = 0;
-  int64_t became_infinite = 0;
-  int64_t rounded_integers = 0;
-};
-
-// `bytes` were converted to `values`.
-void CountLosses(BundleDtype dtype, const char* bytes, absl::Span<const float> values,
-                 Losses* losses) {
-  const bool floating = dtype == BundleDtype::kFloat64 || dtype == BundleDtype::kFloat32 ||
-                        dtype == BundleDtype::kFloat16 || dtype == BundleDtype::kBfloat16;
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (floating && std::isfinite(values[i])) continue;
-    const long double exact = ElementValue(dtype, bytes + i * DtypeSize(dtype));
-    if (!floating) {
-      if (exact != static_cast<long double>(values[i])) ++losses->rounded_integers;
-    } else if (std::isfinite(exact)) {
-      ++losses->became_infinite;
-    } else {
-      ++losses->not_finite;
-    }
-  }
-}
-
-void AddWarnings(const ImportedVariable& variable, const Losses& losses,
-                 std::vector<std::string>* warnings) {
-  const auto add = [&](int64_t count, absl::string_view what) {
-    if (count == 0) return;
-    warnings->push_back(absl::StrCat(variable.spec.name, ": ", count, " of ",
-                                     variable.spec.shape.num_elements(), " elements ", what));
-  };
-  add(losses.not_finite, "are not finite");
-  add(losses.became_infinite, "are too large for float32 and become infinite");
-  add(losses.rounded_integers, "are integers that float32 rounds");
-}
-
 absl::Status WriteInitial(const WarmStart& initial, size_t position, const VariableSpec& spec,
                           BundleDataWriter* writer) {
   return WriteVariable(
@@ -158,7 +177,7 @@ absl::Status WriteImported(const ImportedVariable& variable, TensorSource* sourc
   const VariableSpec& spec = variable.spec;
   const TensorInfo& tensor = variable.source;
   ASSIGN_OR_RETURN(const std::string bytes, source->Read(tensor.name));
-  Losses losses;
+  ImportLosses losses;
   const auto converted = [&](int64_t first, absl::Span<float> values) {
     const char* from = bytes.data() + first * DtypeSize(tensor.dtype);
     ConvertToFloat(tensor.dtype, from, values);
@@ -166,8 +185,27 @@ absl::Status WriteImported(const ImportedVariable& variable, TensorSource* sourc
     return absl::OkStatus();
   };
   RETURN_IF_ERROR(WriteVariable(spec, converted, writer));
-  AddWarnings(variable, losses, warnings);
+  AddWarnings(spec.name, spec.shape.num_elements(), losses, warnings);
   return absl::OkStatus();
+}
+
+// As one server would, which had all rows.
+absl::Status WriteTables(int64_t step, const Plan& plan, TensorSource* source,
+                         BundleDataWriter* writer, std::vector<std::string>* warnings) {
+  if (plan.tables.tables.empty()) return absl::OkStatus();
+  v1::ShardState state;
+  state.set_format(kGhostlessShardStateFormat);
+  state.set_steps_done(step);
+  state.set_num_row_partitions(kRowPartitions);
+  for (const ImportedVariable& variable : plan.tensors.variables) {
+    state.add_variables(variable.spec.name);
+  }
+  for (const ImportedTable& table : plan.tables.tables) {
+    RETURN_IF_ERROR(WriteImportedTable(table, step, source, writer, &state, warnings));
+  }
+  const std::string name = ShardStateName(0, 1);
+  ASSIGN_OR_RETURN(const std::string bytes, SerializeState(state, name));
+  return writer->AddString(name, bytes);
 }
 
 absl::Status WriteSnapshot(const std::string& prefix, int64_t step, const Plan& plan,
@@ -180,6 +218,7 @@ absl::Status WriteSnapshot(const std::string& prefix, int64_t step, const Plan& 
                         ? WriteInitial(*plan.initial, i, variable.spec, writer.get())
                         : WriteImported(variable, source, writer.get(), warnings));
   }
+  RETURN_IF_ERROR(WriteTables(step, plan, source, writer.get(), warnings));
   RETURN_IF_ERROR(writer->AddInt64("global_step", step));
   ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> entries, writer->Finish());
   return WriteBundleIndex(FileSystem::Real(), prefix, 1, std::move(entries));
@@ -198,7 +237,8 @@ absl::Status WriteAndCommit(const ImportOptions& options, const Plan& plan, Tens
   return options.force ? directory->RemoveDoneMarker() : absl::OkStatus();
 }
 
-void Report(const std::string& prefix, const ImportPlan& plan, std::ostream* out) {
+void Report(const std::string& prefix, const ImportPlan& plan,
+            const std::vector<ImportedTable>& tables, std::ostream* out) {
   std::vector<std::string> imported;
   std::vector<std::string> initialized;
   std::vector<std::string> converted;
@@ -210,7 +250,12 @@ void Report(const std::string& prefix, const ImportPlan& plan, std::ostream* out
     }
   }
   *out << "wrote " << prefix << "\n";
-  *out << "imported: " << SomeOf(imported) << "\n";
+  std::vector<std::string> with_rows;
+  for (const ImportedTable& table : tables) {
+    (table.empty() ? initialized : with_rows).push_back(table.spec.name);
+  }
+  if (!imported.empty()) *out << "imported: " << SomeOf(imported) << "\n";
+  if (!with_rows.empty()) *out << "imported tables: " << SomeOf(with_rows) << "\n";
   if (!initialized.empty()) *out << "initial values: " << SomeOf(initialized) << "\n";
   if (!converted.empty()) *out << "converted to float32: " << SomeOf(converted) << "\n";
   if (!plan.left_out.empty()) *out << "left out: " << SomeOf(plan.left_out) << "\n";
@@ -220,9 +265,13 @@ void Report(const std::string& prefix, const ImportPlan& plan, std::ostream* out
 
 absl::Status ImportTensors(const ImportOptions& options, std::ostream* out) {
   RETURN_IF_ERROR(CheckOptions(options));
-  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> source,
-                   OpenTensorSource(options.source, options.foreign));
-  ASSIGN_OR_RETURN(const Plan plan, MakePlan(options, source.get()));
+  std::optional<ImportedModel> read;
+  if (!options.config_path.empty()) {
+    ASSIGN_OR_RETURN(read, ReadModel(options.config_path));
+  }
+  const ImportedModel* const model = read.has_value() ? &*read : nullptr;
+  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> source, OpenSource(options, model));
+  ASSIGN_OR_RETURN(const Plan plan, MakePlan(options, model, source.get()));
   CheckpointDirectory directory(FileSystem::Real(), options.model_dir, Clock::Real());
   StopSignal stop;
   ASSIGN_OR_RETURN(const auto owner, OwnForChange(options.model_dir, "keelson_ckpt import", &stop));
@@ -236,7 +285,7 @@ absl::Status ImportTensors(const ImportOptions& options, std::ostream* out) {
     RemoveFile(DataPath(prefix, 0, 1)).IgnoreError();
     return status;
   }
-  Report(prefix, plan.tensors, out);
+  Report(prefix, plan.tensors, plan.tables.tables, out);
   for (const std::string& warning : warnings) *out << "warning: " << warning << "\n";
   return absl::OkStatus();
 }

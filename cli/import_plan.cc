@@ -80,8 +80,8 @@ void ListLeftOut(const std::vector<TensorInfo>& tensors, ImportPlan* plan) {
 
 }  // namespace
 
-absl::StatusOr<ImportPlan> PlanImport(TensorSource* source,
-                                      const std::vector<std::string>& renames) {
+absl::StatusOr<ImportPlan> PlanImport(TensorSource* source, const std::vector<std::string>& renames,
+                                      bool may_be_nothing) {
   ASSIGN_OR_RETURN(const auto parsed, ParseRenames(renames));
   ASSIGN_OR_RETURN(const std::vector<TensorInfo> variables, source->Variables());
   std::set<std::string> wanted;
@@ -93,7 +93,9 @@ absl::StatusOr<ImportPlan> PlanImport(TensorSource* source,
     if (wanted.count(tensor.name) > 0 && IsNumeric(tensor.dtype)) taken.push_back(tensor);
   }
   ASSIGN_OR_RETURN(const NamedTensors named, Rename(taken, parsed));
-  if (named.empty()) return absl::InvalidArgumentError("the source has no variables to import");
+  if (named.empty() && !may_be_nothing) {
+    return absl::InvalidArgumentError("the source has no variables to import");
+  }
   ImportPlan plan;
   for (const auto& [name, tensor] : named) {
     plan.variables.push_back({{name, tensor.shape, Initializer()}, tensor});

@@ -25,9 +25,10 @@ struct ImportPlan {
 
 // `renames`: "old=new". Imports the tensors that the source names as a model's variables, and
 // renamed ones, without complex numbers. INVALID_ARGUMENT: a rename that is malformed, of a tensor
-// that the source lacks, or to a name that another tensor has; nothing to take.
-absl::StatusOr<ImportPlan> PlanImport(TensorSource* source,
-                                      const std::vector<std::string>& renames);
+// that the source lacks, or to a name that another tensor has; nothing to take, unless that
+// `may_be_nothing`.
+absl::StatusOr<ImportPlan> PlanImport(TensorSource* source, const std::vector<std::string>& renames,
+                                      bool may_be_nothing = false);
 
 // Imports only the variables of a model. INVALID_ARGUMENT, too: variables that are missing (unless
 // `initialize_missing`) or whose tensors have another shape; all are named.

@@ -166,14 +166,20 @@ void AddImport(CLI::App* app, Flags* flags, Command* command) {
   from->add_option("SOURCE", options->source, kTensorsHelp)->required();
   from->add_option("MODEL_DIR", options->model_dir, "Where the job's snapshots will be")
       ->required();
-  from->add_option("--map", options->renames, "old=new: another name for a tensor; repeatable")
+  from->add_option("--table", options->table,
+                   "Where SOURCE is a text of lines ID:VALUE: the embedding table that it is");
+  from->add_option("--map", options->renames,
+                   "old=new: another name for a tensor or a table; repeatable")
       ->expected(1)
       ->take_all();
   from->add_option("--step", options->step, "Where the count of steps begins, default 0");
-  from->add_option("--config", options->config_path,
-                   "TrainConfig: takes just the variables of its model, in their shapes");
-  from->add_flag("--initialize_missing", options->initialize_missing,
-                 "Variables that SOURCE lacks get the model's initial values; with --config");
+  from->add_option(
+      "--config", options->config_path,
+      "TrainConfig: takes just the variables and tables of its model, in their shapes");
+  from->add_flag(
+      "--initialize_missing", options->initialize_missing,
+      "Variables that SOURCE lacks get the model's initial values, and tables have no rows "
+      "then; with --config");
   from->add_flag("--force", options->force,
                  "Into a directory with snapshots, as the newest; forgets that a job was done");
   from->add_flag("--strict", options->strict,

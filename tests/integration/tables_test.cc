@@ -2,9 +2,12 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <sstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cli/ckpt_import.h"
+#include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/config/train_config.h"
 #include "google/protobuf/text_format.h"
@@ -113,6 +116,29 @@ TEST(TablesTest, RoundsUpdateEachRowOncePerStep) {
   const CountedRows rows = Train(job, 2, 3, 100);
   CheckAllRowCounts(job.model_dir);
   for (uint64_t id = 0; id < kCommonIds; ++id) EXPECT_EQ(rows.at(id).updates, 100u) << id;
+}
+
+TEST(TablesTest, AJobTrainsOnWithImportedRows) {
+  const TableJob first;
+  const CountedRows trained = Train(first, 2, 1, 200);
+  const TableJob second;
+  const std::string config_path = FreshDirectory() + "/config.textproto";
+  std::string text;
+  ASSERT_TRUE(google::protobuf::TextFormat::PrintToString(ConfigOf(second), &text));
+  ASSERT_EQ(WriteFileAtomically(config_path, text), absl::OkStatus());
+  ImportOptions options;
+  options.source = first.model_dir;
+  options.model_dir = second.model_dir;
+  options.config_path = config_path;
+  std::ostringstream out;
+  ASSERT_EQ(ImportTensors(options, &out), absl::OkStatus());
+  const CountedRows rows = Train(second, 3, 1, 200);
+  EXPECT_EQ(rows.size(), trained.size());
+  for (const auto& [id, row] : rows) {
+    // As often moved again, from where they were.
+    EXPECT_EQ(row.updates, trained.at(id).updates) << id;
+    EXPECT_EQ(row.value, 2 * trained.at(id).value) << id;
+  }
 }
 
 }  // namespace
