@@ -63,18 +63,18 @@ absl::StatusOr<std::unique_ptr<BundleReader>> BundleReader::Open(const std::stri
   ASSIGN_OR_RETURN(const IndexTable index, ReadIndexTable(file_system, path));
   absl::StatusOr<BundleContents> contents = ParseBundleContents(index);
   if (!contents.ok()) return IndexError(path, contents.status());
-  std::unique_ptr<BundleReader> reader(new BundleReader(prefix, *std::move(contents)));
-  RETURN_IF_ERROR(reader->OpenDataFiles(file_system));
+  std::unique_ptr<BundleReader> reader(new BundleReader(prefix, *std::move(contents), file_system));
+  RETURN_IF_ERROR(reader->OpenDataFiles());
   return reader;
 }
 
-absl::Status BundleReader::OpenDataFiles(FileSystem* file_system) {
+absl::Status BundleReader::OpenDataFiles() {
   files_.resize(contents_.data_sizes.size());
   for (size_t i = 0; i < files_.size(); ++i) {
     const uint64_t expected = contents_.data_sizes[i];
     if (expected == 0) continue;
     const std::string path = DataPath(prefix_, i, files_.size());
-    ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, file_system->OpenForRead(path));
+    ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, file_system_->OpenForRead(path));
     if (file->size() != expected) {
       return absl::DataLossError(
           absl::StrCat(path, ": has ", file->size(), " bytes, expected ", expected));

@@ -83,12 +83,14 @@ class BundleReader {
   absl::Status VerifyAll() const;
 
   const std::string& prefix() const { return prefix_; }
+  // That Open got.
+  FileSystem* file_system() const { return file_system_; }
 
  private:
-  BundleReader(std::string prefix, BundleContents contents)
-      : prefix_(std::move(prefix)), contents_(std::move(contents)) {}
+  BundleReader(std::string prefix, BundleContents contents, FileSystem* file_system)
+      : prefix_(std::move(prefix)), contents_(std::move(contents)), file_system_(file_system) {}
 
-  absl::Status OpenDataFiles(FileSystem* file_system);
+  absl::Status OpenDataFiles();
   std::string DataPathOf(const StoredSlice& slice) const;
 
   absl::StatusOr<const StoredTensor*> Find(absl::string_view name) const;
@@ -127,6 +129,7 @@ class BundleReader {
 
   const std::string prefix_;
   const BundleContents contents_;
+  FileSystem* const file_system_;
   std::vector<std::unique_ptr<RandomAccessFile>> files_;  // null: holds nothing
   mutable Mutex mu_;
   // Slices whose checksum was verified.

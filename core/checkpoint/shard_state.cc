@@ -12,16 +12,31 @@ namespace {
 
 using Applied = v1::ShardState::Applied;
 
-// Whether the rows of the table's partitions lie within its tensors.
-bool RowsFit(const v1::ShardState::Table& table) {
-  constexpr int64_t kMostRows = int64_t{1} << 58;
-  if (table.first_row() < 0 || table.total_rows() > kMostRows) return false;
-  int64_t end = table.first_row();
-  for (const int64_t rows : table.rows()) {
-    if (end > table.total_rows() || rows < 0 || rows > table.total_rows() - end) return false;
+constexpr int64_t kMostRows = int64_t{1} << 58;
+
+// Whether so many rows of each partition, from `first` on, lie within a tensor of `total`.
+template <typename Counts>
+bool Fit(int64_t first, int64_t total, const Counts& counts) {
+  if (first < 0 || total > kMostRows) return false;
+  int64_t end = first;
+  for (const int64_t rows : counts) {
+    if (end > total || rows < 0 || rows > total - end) return false;
     end += rows;
   }
-  return end <= table.total_rows();
+  return end <= total;
+}
+
+bool RowsFit(const v1::ShardState::Table& table) {
+  return Fit(table.first_row(), table.total_rows(), table.rows());
+}
+
+// Of a delta: whether there is a number of rows for each partition, and the erased ids fit.
+bool ChangesFit(const v1::ShardState::Table& table, uint32_t partitions) {
+  const auto counts = static_cast<int>(partitions);
+  const auto is_number = [](int64_t rows) { return rows >= 0 && rows <= kMostRows; };
+  return table.all_rows_size() == counts && table.erased_size() == counts &&
+         std::all_of(table.all_rows().begin(), table.all_rows().end(), is_number) &&
+         Fit(table.first_erased(), table.total_erased(), table.erased());
 }
 
 absl::Status CheckTable(const v1::ShardState& state, const v1::ShardState::Table& table,
@@ -35,6 +50,11 @@ absl::Status CheckTable(const v1::ShardState& state, const v1::ShardState::Table
     return absl::DataLossError(absl::StrCat(where, ": table ", table.name(), ": rows of dim ",
                                             table.dim(), " from ", table.first_row(), " on, of ",
                                             table.total_rows(), ", make no sense"));
+  }
+  if (state.has_base() && !ChangesFit(table, state.num_row_partitions())) {
+    return absl::DataLossError(absl::StrCat(where, ": table ", table.name(),
+                                            ": what has changed since step ", state.base().step(),
+                                            " makes no sense"));
   }
   return absl::OkStatus();
 }

@@ -61,66 +61,98 @@ absl::StatusOr<std::unique_ptr<StoredRows>> StoredRows::Open(const std::string& 
     RETURN_IF_ERROR(tables.CheckColumns(table, {}, &missing));
   }
   stored->tables_ = std::make_unique<StoredTables>(std::move(tables));
-  MutexLock lock(&stored->mu_);
-  stored->checked_.resize(stored->tables_->tables().size());
+  for (const StoredTables* link = stored->tables_.get(); link != nullptr; link = link->base()) {
+    stored->links_.push_back(link);
+    MutexLock lock(&stored->mu_);
+    stored->checked_.emplace_back(link->tables().size());
+  }
   return stored;
 }
 
-absl::StatusOr<const char*> StoredRows::KeysOf(const StoredTable& table, uint32_t partition,
-                                               std::vector<int64_t>* buffer) const {
-  const auto [first, rows] = table.partitions[partition];
-  const std::string name = KeysTensorName(table.spec.name);
-  ASSIGN_OR_RETURN(const char* keys, bundle_->MapElements(name, BundleDtype::kInt64, first, rows));
-  if (keys == nullptr) {
-    buffer->resize(rows);
-    RETURN_IF_ERROR(bundle_->ReadInt64s(name, first, absl::MakeSpan(*buffer)));
-    keys = reinterpret_cast<const char*>(buffer->data());
+absl::StatusOr<const char*> StoredRows::IdsOf(size_t link, const StoredTable& table,
+                                              uint32_t partition, const IdRange& range,
+                                              std::vector<int64_t>* buffer) const {
+  const StoredTables& stored = *links_[link];
+  const BundleReader& bundle = stored.bundle();
+  ASSIGN_OR_RETURN(const char* at,
+                   bundle.MapElements(range.tensor, BundleDtype::kInt64, range.first, range.count));
+  if (at == nullptr) {
+    buffer->resize(range.count);
+    RETURN_IF_ERROR(bundle.ReadInt64s(range.tensor, range.first, absl::MakeSpan(*buffer)));
+    at = reinterpret_cast<const char*>(buffer->data());
   }
-  const size_t t = static_cast<size_t>(&table - tables_->tables().data());
+  const auto t = static_cast<size_t>(&table - stored.tables().data());
+  const size_t kind = range.erased ? 1 : 0;
   {
     MutexLock lock(&mu_);
-    if (checked_[t][partition]) return keys;
+    if (checked_[link][t][partition][kind]) return at;
   }
-  std::vector<uint64_t> ids(rows);
-  std::memcpy(ids.data(), keys, ids.size() * sizeof(uint64_t));
-  RETURN_IF_ERROR(tables_->CheckIds(table, partition, ids));
+  std::vector<uint64_t> ids(range.count);
+  std::memcpy(ids.data(), at, ids.size() * sizeof(uint64_t));
+  RETURN_IF_ERROR(range.erased ? stored.CheckErasedIds(table, partition, ids)
+                               : stored.CheckIds(table, partition, ids));
   MutexLock lock(&mu_);
-  checked_[t][partition] = true;
-  return keys;
+  checked_[link][t][partition][kind] = true;
+  return at;
 }
 
-absl::Status StoredRows::Search(const StoredTable& table, uint32_t partition,
-                                absl::Span<const uint64_t> ids, size_t position,
-                                std::vector<Found>* found) const {
-  const auto [first, rows] = table.partitions[partition];
-  if (rows == 0) return absl::OkStatus();
+absl::Status StoredRows::SearchRange(
+    size_t link, const StoredTable& table, uint32_t partition, const IdRange& range,
+    absl::Span<const Sought> sought,
+    absl::FunctionRef<void(size_t sought, int64_t place)> visit) const {
+  if (range.count == 0 || sought.empty()) return absl::OkStatus();
   std::vector<int64_t> buffer;
-  ASSIGN_OR_RETURN(const char* keys, KeysOf(table, partition, &buffer));
+  ASSIGN_OR_RETURN(const char* ids, IdsOf(link, table, partition, range, &buffer));
   int64_t at = 0;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (i > 0 && ids[i] < ids[i - 1]) at = 0;
-    at = LowerBound(keys, at, rows, ids[i]);
-    if (at < rows && KeyAt(keys, at) == ids[i]) found->push_back({position + i, first + at});
+  for (size_t i = 0; i < sought.size(); ++i) {
+    if (i > 0 && sought[i].id < sought[i - 1].id) at = 0;
+    at = LowerBound(ids, at, range.count, sought[i].id);
+    if (at < range.count && KeyAt(ids, at) == sought[i].id) visit(i, at);
   }
   return absl::OkStatus();
 }
 
-absl::Status StoredRows::Copy(const Column& column, const StoredTable& table, uint32_t partition,
+absl::Status StoredRows::Search(size_t link, const StoredTable& table, uint32_t partition,
+                                std::vector<Sought>* sought, std::vector<Found>* found) const {
+  const StoredTable::Partition& place = table.partitions[partition];
+  std::vector<bool> settled(sought->size());
+  RETURN_IF_ERROR(SearchRange(link, table, partition,
+                              {KeysTensorName(table.spec.name), place.first_row, place.rows},
+                              *sought, [&](size_t i, int64_t row) {
+                                settled[i] = true;
+                                found->push_back({(*sought)[i].position, place.first_row + row});
+                              }));
+  RETURN_IF_ERROR(SearchRange(
+      link, table, partition,
+      {ErasedTensorName(table.spec.name), place.first_erased, place.erased, /*erased=*/true},
+      *sought, [&](size_t i, int64_t) { settled[i] = true; }));
+  size_t kept = 0;
+  for (size_t i = 0; i < sought->size(); ++i) {
+    if (!settled[i]) (*sought)[kept++] = (*sought)[i];
+  }
+  sought->resize(kept);
+  return absl::OkStatus();
+}
+
+absl::Status StoredRows::Copy(const Column& column, const StoredTables& stored,
+                              const StoredTable& table, uint32_t partition,
                               absl::Span<const Found> found) const {
+  const BundleReader& bundle = stored.bundle();
   const int64_t width = column.width;
   const auto row_bytes = static_cast<size_t>(width * DtypeSize(column.dtype));
-  const auto [first, rows] = table.partitions[partition];
+  const int64_t first = table.partitions[partition].first_row;
+  const int64_t rows = table.partitions[partition].rows;
   ASSIGN_OR_RETURN(const char* from,
-                   bundle_->MapElements(column.name, column.dtype, first * width, rows * width));
+                   bundle.MapElements(column.name, column.dtype, first * width, rows * width));
   for (const Found& row : found) {
     char* const to = column.out + row.position * column.stride;
     if (from != nullptr) {
       std::memcpy(to, from + static_cast<size_t>(row.row - first) * row_bytes, row_bytes);
     } else if (column.dtype == BundleDtype::kInt32) {
-      RETURN_IF_ERROR(bundle_->ReadInt32s(column.name, row.row * width,
-                                          {reinterpret_cast<int32_t*>(to), row_bytes / 4}));
+      RETURN_IF_ERROR(bundle.ReadInt32s(column.name, row.row * width,
+                                        {reinterpret_cast<int32_t*>(to), row_bytes / 4}));
     } else {
-      RETURN_IF_ERROR(bundle_->ReadElements(
+      RETURN_IF_ERROR(bundle.ReadElements(
           column.name, row.row * width,
           absl::MakeSpan(reinterpret_cast<float*>(to), row_bytes / sizeof(float))));
     }
@@ -143,19 +175,12 @@ absl::Status StoredRows::Read(const StoredTable& table, absl::Span<const uint64_
   RETURN_IF_ERROR(tables_->CheckColumns(table, wanted.slots, &missing));
   FillInitial(table, ids, wanted, matrix);
   if (ids.empty()) return absl::OkStatus();
-  // Slots that the bundle lacks keep their initial values.
   auto* out = reinterpret_cast<char*>(matrix->rows.data());
   for (Column& column : columns) {
     column.out = out;
     column.stride = matrix->floats * sizeof(float);
     out += static_cast<size_t>(column.width) * sizeof(float);
   }
-  columns.erase(std::remove_if(columns.begin(), columns.end(),
-                               [&](const Column& column) {
-                                 return std::find(missing.begin(), missing.end(), column.name) !=
-                                        missing.end();
-                               }),
-                columns.end());
   if (wanted.counters) {
     columns.push_back({LastStepTensorName(name), BundleDtype::kInt32, 1,
                        reinterpret_cast<char*>(matrix->last_steps.data()), sizeof(uint32_t)});
@@ -184,16 +209,25 @@ void StoredRows::FillInitial(const StoredTable& table, absl::Span<const uint64_t
 absl::Status StoredRows::ReadRuns(const StoredTable& table, absl::Span<const uint64_t> ids,
                                   absl::Span<const Column> columns, RowMatrix* matrix) const {
   const auto partition_of = [&](size_t i) { return RowPartitionOf(MixId(ids[i], table.salt)); };
+  std::vector<Sought> sought;
   std::vector<Found> found;
   for (size_t begin = 0, end = 0; begin < ids.size(); begin = end) {
     const uint32_t partition = partition_of(begin);
     for (end = begin + 1; end < ids.size() && partition_of(end) == partition;) ++end;
-    found.clear();
-    RETURN_IF_ERROR(Search(table, partition, ids.subspan(begin, end - begin), begin, &found));
-    for (const Found& row : found) matrix->present[row.position] = true;
-    if (found.empty()) continue;
-    for (const Column& column : columns) {
-      RETURN_IF_ERROR(Copy(column, table, partition, found));
+    sought.clear();
+    for (size_t i = begin; i < end; ++i) sought.push_back({ids[i], i});
+    for (size_t link = 0; link < links_.size() && !sought.empty(); ++link) {
+      const StoredTables& stored = *links_[link];
+      const StoredTable& in_link = link == 0 ? table : *stored.Find(table.spec.name);
+      found.clear();
+      RETURN_IF_ERROR(Search(link, in_link, partition, &sought, &found));
+      for (const Found& row : found) matrix->present[row.position] = true;
+      if (found.empty()) continue;
+      for (const Column& column : columns) {
+        // A slot that the bundle lacks keeps its initial value.
+        if (!stored.bundle().Contains(column.name)) continue;
+        RETURN_IF_ERROR(Copy(column, stored, in_link, partition, found));
+      }
     }
   }
   return absl::OkStatus();

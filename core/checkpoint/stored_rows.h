@@ -1,4 +1,5 @@
-// Looks rows of embedding tables up in a bundle's files, without loading the tables.
+// Looks rows of embedding tables up in a bundle's files, without loading the tables; in a delta's
+// with those of its bases, from the newest to the oldest.
 #ifndef KEELSON_CORE_CHECKPOINT_STORED_ROWS_H_
 #define KEELSON_CORE_CHECKPOINT_STORED_ROWS_H_
 
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -64,6 +66,18 @@ class StoredRows {
     size_t position;
     int64_t row;
   };
+  // An id that was asked for.
+  struct Sought {
+    uint64_t id;
+    size_t position;
+  };
+  // Ids of a partition in a tensor.
+  struct IdRange {
+    std::string tensor;
+    int64_t first = 0;
+    int64_t count = 0;
+    bool erased = false;
+  };
 
   explicit StoredRows(std::unique_ptr<BundleReader> bundle) : bundle_(std::move(bundle)) {}
 
@@ -72,21 +86,30 @@ class StoredRows {
   // Reads what is found, run by run of ids of one partition.
   absl::Status ReadRuns(const StoredTable& table, absl::Span<const uint64_t> ids,
                         absl::Span<const Column> columns, RowMatrix* matrix) const;
-  // Adds those of the ids, all of `partition`, that have a row; the first has position `position`.
-  absl::Status Search(const StoredTable& table, uint32_t partition, absl::Span<const uint64_t> ids,
-                      size_t position, std::vector<Found>* found) const;
-  // The ids of a partition, which have been checked: where they lie, or else in `buffer`.
-  absl::StatusOr<const char*> KeysOf(const StoredTable& table, uint32_t partition,
-                                     std::vector<int64_t>* buffer) const;
+  // Looks ids of a partition up in the link: moves those that have a row there to `found`, and
+  // drops those that it says were erased.
+  absl::Status Search(size_t link, const StoredTable& table, uint32_t partition,
+                      std::vector<Sought>* sought, std::vector<Found>* found) const;
+  // Calls visit(sought, place) for those that are among the ids of the range, with their place
+  // there.
+  absl::Status SearchRange(size_t link, const StoredTable& table, uint32_t partition,
+                           const IdRange& range, absl::Span<const Sought> sought,
+                           absl::FunctionRef<void(size_t sought, int64_t place)> visit) const;
+  // The ids, which have been checked: where they lie, or else in `buffer`.
+  absl::StatusOr<const char*> IdsOf(size_t link, const StoredTable& table, uint32_t partition,
+                                    const IdRange& range, std::vector<int64_t>* buffer) const;
   // Copies the column's rows, all of `partition`.
-  absl::Status Copy(const Column& column, const StoredTable& table, uint32_t partition,
-                    absl::Span<const Found> found) const;
+  absl::Status Copy(const Column& column, const StoredTables& stored, const StoredTable& table,
+                    uint32_t partition, absl::Span<const Found> found) const;
 
   const std::unique_ptr<BundleReader> bundle_;
   std::unique_ptr<StoredTables> tables_;
+  std::vector<const StoredTables*> links_;  // the bundle and its bases, the newest first
   mutable Mutex mu_;
-  // By table: partitions whose ids have been checked.
-  mutable std::vector<std::array<bool, kRowPartitions>> checked_ ABSL_GUARDED_BY(mu_);
+  // By link and table: partitions whose ids have been checked; those of rows, and those that were
+  // erased.
+  using Checked = std::array<std::array<bool, 2>, kRowPartitions>;
+  mutable std::vector<std::vector<Checked>> checked_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace keelson

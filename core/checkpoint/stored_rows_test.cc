@@ -122,6 +122,18 @@ TEST_P(StoredRowsTest, DamageIsFoundInWhatIsTouched) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("tensor 'users/values' in bytes ["));
 }
 
+TEST_P(StoredRowsTest, LooksThroughAChain) {
+  table_ = WriteUsersChain(files(), directory_);
+  auto stored = StoredRows::Open(JoinPath(directory_, "model.ckpt-3"), files());
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  stored_ = *std::move(stored);
+  std::vector<uint64_t> ids;
+  for (uint64_t id = 0; id < 500; ++id) ids.insert(ids.end(), {id, ~id});
+  ExpectRows(InRowOrder(ids), {table_.slots, /*counters=*/true});
+  // From what has been checked, and in any order.
+  ExpectRows(ids, {table_.slots, /*counters=*/true});
+}
+
 INSTANTIATE_TEST_SUITE_P(Mapped, StoredRowsTest, testing::Bool());
 
 }  // namespace

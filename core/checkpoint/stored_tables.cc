@@ -53,14 +53,55 @@ std::string TextOf(const Initializer& initializer) {
 
 bool SameTable(const StoredTable& table, const v1::ShardState::Table& from) {
   return table.spec.dim == from.dim() && table.seed == from.seed() &&
-         table.total_rows == from.total_rows() &&
+         table.total_rows == from.total_rows() && table.total_erased == from.total_erased() &&
          table.spec.initializer == InitializerFromProto(from.initializer());
 }
 
 }  // namespace
 
+int64_t StoredTable::AllRows() const {
+  int64_t rows = 0;
+  for (const Partition& partition : partitions) rows += partition.all_rows;
+  return rows;
+}
+
 absl::StatusOr<StoredTables> StoredTables::Open(const BundleReader* bundle,
                                                 RowPartitionRun wanted) {
+  ASSIGN_OR_RETURN(StoredTables stored, OpenOwn(bundle, wanted));
+  // The links under way to the whole snapshot, and what they read.
+  std::vector<StoredTables> links;
+  std::vector<std::shared_ptr<const BundleReader>> bundles;
+  links.push_back(std::move(stored));
+  while (const v1::SnapshotBase* const base = links.back().base_name()) {
+    RETURN_IF_ERROR(links.back().CheckChain(links.size(), *base));
+    ASSIGN_OR_RETURN(std::shared_ptr<const BundleReader> opened,
+                     OpenBase(*links.back().bundle_, *base));
+    ASSIGN_OR_RETURN(StoredTables link, OpenOwn(opened.get(), wanted));
+    bundles.push_back(std::move(opened));
+    links.push_back(std::move(link));
+  }
+  for (; !bundles.empty(); bundles.pop_back()) {
+    auto base = std::make_shared<const StoredTables>(std::move(links.back()));
+    links.pop_back();
+    links.back().base_ = std::move(base);
+    links.back().base_bundle_ = std::move(bundles.back());
+  }
+  return std::move(links.front());
+}
+
+const v1::SnapshotBase* StoredTables::base_name() const {
+  return !states_.empty() && states_[0].has_base() ? &states_[0].base() : nullptr;
+}
+
+absl::Status StoredTables::CheckChain(size_t links, const v1::SnapshotBase& base) const {
+  if (links < kMostLinks) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(bundle_->prefix(), ": is a delta on ", ToString(base),
+                                          ", the base of ", kMostLinks,
+                                          " snapshots: expected a whole one"));
+}
+
+absl::StatusOr<StoredTables> StoredTables::OpenOwn(const BundleReader* bundle,
+                                                   RowPartitionRun wanted) {
   StoredTables stored(bundle);
   RETURN_IF_ERROR(stored.ReadStates(wanted));
   for (std::vector<StoredTable>* const tables : {&stored.tables_, &stored.ghosts_}) {
@@ -93,6 +134,11 @@ absl::Status StoredTables::AddState(const std::string& name, RowPartitionRun of_
                                       of_shard.first, " on, found ", state.num_row_partitions(),
                                       " from ", state.first_row_partition(), " on"));
   }
+  const bool same_base =
+      states_.empty() || (states_[0].has_base() == state.has_base() &&
+                          states_[0].base().step() == state.base().step() &&
+                          states_[0].base().snapshot_id() == state.base().snapshot_id());
+  if (!same_base) return Damaged(name, "builds on another snapshot than other shards");
   steps_done_ = std::max(steps_done_, state.steps_done());
   for (const v1::ShardState::Table& table : state.tables()) {
     RETURN_IF_ERROR(AddTable(name, state, table, &tables_));
@@ -116,14 +162,22 @@ absl::Status StoredTables::AddTable(const std::string& name, const v1::ShardStat
     table->seed = from.seed();
     table->salt = TableSalt(TableOfRows(from.name()));
     table->total_rows = from.total_rows();
+    table->total_erased = from.total_erased();
   } else if (!SameTable(*table, from)) {
     return Damaged(name, absl::StrCat("table ", from.name(), ": is another one in other shards"));
   }
   int64_t first_row = from.first_row();
-  for (uint32_t i = 0; i < state.num_row_partitions(); ++i) {
-    const int64_t rows = from.rows(static_cast<int>(i));
-    table->partitions[state.first_row_partition() + i] = {first_row, rows};
-    first_row += rows;
+  int64_t first_erased = from.first_erased();
+  for (int i = 0; i < static_cast<int>(state.num_row_partitions()); ++i) {
+    StoredTable::Partition& partition =
+        table->partitions[state.first_row_partition() + static_cast<uint32_t>(i)];
+    partition = {first_row, from.rows(i), from.rows(i), 0, 0};
+    first_row += from.rows(i);
+    if (!state.has_base()) continue;
+    partition.all_rows = from.all_rows(i);
+    partition.first_erased = first_erased;
+    partition.erased = from.erased(i);
+    first_erased += from.erased(i);
   }
   return absl::OkStatus();
 }
@@ -183,7 +237,8 @@ absl::Status StoredTables::CheckSame(const StoredTable& table, const TableSpec& 
 std::vector<TableSlot> StoredTables::SlotsOf(const StoredTable& table) const {
   const std::string& name = table.spec.name;
   std::vector<std::string> others = {KeysTensorName(name), ValuesTensorName(name),
-                                     LastStepTensorName(name), UpdatesTensorName(name)};
+                                     LastStepTensorName(name), UpdatesTensorName(name),
+                                     ErasedTensorName(name)};
   for (const v1::ShardState& state : states_) {
     others.insert(others.end(), state.variables().begin(), state.variables().end());
   }
@@ -220,6 +275,21 @@ absl::Status StoredTables::CheckTensor(const std::string& tensor, BundleDtype dt
 
 absl::Status StoredTables::CheckColumns(const StoredTable& table, absl::Span<const TableSlot> slots,
                                         std::vector<std::string>* missing) const {
+  RETURN_IF_ERROR(CheckOwnColumns(table, slots, missing));
+  if (base_ == nullptr) return absl::OkStatus();
+  const StoredTable* const in_base = base_->Find(table.spec.name);
+  if (in_base == nullptr || in_base->spec.dim != table.spec.dim || in_base->seed != table.seed ||
+      in_base->spec.initializer != table.spec.initializer) {
+    return absl::DataLossError(absl::StrCat(
+        bundle_->prefix(), ": table ", table.spec.name, ": expected the same table in its base ",
+        base_->bundle_->prefix(), ", found ", in_base == nullptr ? "none" : "another"));
+  }
+  return base_->CheckColumns(*in_base, slots, missing);
+}
+
+absl::Status StoredTables::CheckOwnColumns(const StoredTable& table,
+                                           absl::Span<const TableSlot> slots,
+                                           std::vector<std::string>* missing) const {
   const std::string& name = table.spec.name;
   const int64_t rows = table.total_rows;
   const std::tuple<std::string, BundleDtype, Shape> columns[] = {
@@ -232,10 +302,16 @@ absl::Status StoredTables::CheckColumns(const StoredTable& table, absl::Span<con
     const absl::Status status = CheckTensor(tensor, dtype, shape);
     if (!status.ok()) return absl::DataLossError(status.message());
   }
+  if (base_ != nullptr) {
+    const absl::Status status =
+        CheckTensor(ErasedTensorName(name), BundleDtype::kInt64, Shape({table.total_erased}));
+    if (!status.ok()) return absl::DataLossError(status.message());
+  }
   for (const TableSlot& slot : slots) {
     const std::string tensor = SlotTensorName(name, slot.name);
     if (!bundle_->Contains(tensor)) {
-      missing->push_back(tensor);
+      const bool listed = std::find(missing->begin(), missing->end(), tensor) != missing->end();
+      if (!listed) missing->push_back(tensor);
       continue;
     }
     RETURN_IF_ERROR(CheckTensor(tensor, BundleDtype::kFloat32, Shape({rows, slot.floats})));
@@ -245,29 +321,99 @@ absl::Status StoredTables::CheckColumns(const StoredTable& table, absl::Span<con
 
 absl::Status StoredTables::CheckIds(const StoredTable& table, uint32_t partition,
                                     absl::Span<const uint64_t> ids) const {
+  return CheckIdsOf(KeysTensorName(table.spec.name), table, partition, ids, /*repeated=*/false);
+}
+
+absl::Status StoredTables::CheckErasedIds(const StoredTable& table, uint32_t partition,
+                                          absl::Span<const uint64_t> ids) const {
+  return CheckIdsOf(ErasedTensorName(table.spec.name), table, partition, ids, /*repeated=*/true);
+}
+
+absl::Status StoredTables::CheckIdsOf(absl::string_view tensor, const StoredTable& table,
+                                      uint32_t partition, absl::Span<const uint64_t> ids,
+                                      bool repeated) const {
   for (size_t i = 0; i < ids.size(); ++i) {
     const uint32_t found = RowPartitionOf(MixId(ids[i], table.salt));
-    const bool ascends = i == 0 || ids[i - 1] < ids[i];
+    const bool ascends = i == 0 || ids[i - 1] < ids[i] || (repeated && ids[i - 1] == ids[i]);
     if (found == partition && ascends) continue;
-    return Damaged(
-        KeysTensorName(table.spec.name),
-        absl::StrCat("expected ascending ids of partition ", partition, ", found ", ids[i],
-                     " of partition ", found, ascends ? "" : absl::StrCat(" behind ", ids[i - 1])));
+    return Damaged(tensor, absl::StrCat("expected ascending ids of partition ", partition,
+                                        ", found ", ids[i], " of partition ", found,
+                                        ascends ? "" : absl::StrCat(" behind ", ids[i - 1])));
   }
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<uint64_t>> StoredTables::ReadIds(const std::string& tensor,
+                                                            int64_t first, int64_t count) const {
+  std::vector<uint64_t> ids(static_cast<size_t>(count));
+  if (count == 0) return ids;
+  RETURN_IF_ERROR(bundle_->ReadInt64s(
+      tensor, first, absl::MakeSpan(reinterpret_cast<int64_t*>(ids.data()), ids.size())));
+  return ids;
+}
+
+absl::StatusOr<std::vector<uint64_t>> StoredTables::ReadErased(const StoredTable& table,
+                                                               uint32_t partition) const {
+  const StoredTable::Partition& place = table.partitions[partition];
+  ASSIGN_OR_RETURN(std::vector<uint64_t> ids,
+                   ReadIds(ErasedTensorName(table.spec.name), place.first_erased, place.erased));
+  RETURN_IF_ERROR(CheckErasedIds(table, partition, ids));
+  return ids;
+}
+
+std::vector<StoredTables::Link> StoredTables::LinksOf(const StoredTable& table) const {
+  std::vector<Link> links;
+  for (const StoredTables* stored = this; stored != nullptr; stored = stored->base_.get()) {
+    links.push_back({stored, stored->Find(table.spec.name)});
+  }
+  std::reverse(links.begin(), links.end());
+  return links;
+}
+
+absl::StatusOr<std::vector<ChainedRow>> StoredTables::ChainRows(absl::Span<const Link> links,
+                                                                uint32_t partition) const {
+  std::vector<ChainedRow> rows;
+  for (size_t l = 0; l < links.size(); ++l) {
+    const auto [stored, table] = links[l];
+    const StoredTable::Partition& place = table->partitions[partition];
+    const std::string keys = KeysTensorName(table->spec.name);
+    ASSIGN_OR_RETURN(const std::vector<uint64_t> ids,
+                     stored->ReadIds(keys, place.first_row, place.rows));
+    RETURN_IF_ERROR(stored->CheckIds(*table, partition, ids));
+    ASSIGN_OR_RETURN(const std::vector<uint64_t> erased, stored->ReadErased(*table, partition));
+    AddLink(static_cast<uint32_t>(l), ids, erased, &rows);
+    if (static_cast<int64_t>(rows.size()) == place.all_rows) continue;
+    return stored->Damaged(
+        keys, absl::StrCat("expected ", place.all_rows, " rows in partition ", partition,
+                           l == 0 ? "" : " with those of its base", ", found ", rows.size()));
+  }
+  return rows;
+}
+
 absl::Status StoredTables::Read(const StoredTable& table, absl::Span<const TableSlot> slots,
                                 uint32_t partition, TableColumns* columns) const {
+  if (base_ == nullptr) return ReadOwn(table, slots, partition, columns);
+  const std::vector<Link> links = LinksOf(table);
+  ASSIGN_OR_RETURN(const std::vector<ChainedRow> rows, ChainRows(links, partition));
+  columns->Resize(rows.size(), static_cast<size_t>(table.spec.dim), slots);
+  TableColumns own;
+  for (uint32_t l = 0; l < links.size(); ++l) {
+    RETURN_IF_ERROR(links[l].stored->ReadOwn(*links[l].table, slots, partition, &own));
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].link == l) columns->Copy(own, static_cast<size_t>(rows[i].row), i);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StoredTables::ReadOwn(const StoredTable& table, absl::Span<const TableSlot> slots,
+                                   uint32_t partition, TableColumns* columns) const {
   const std::string& name = table.spec.name;
   const int64_t first = table.partitions[partition].first_row;
   const int64_t rows = table.partitions[partition].rows;
   columns->Clear(slots.size());
   if (rows == 0) return absl::OkStatus();
-  columns->ids.resize(rows);
-  RETURN_IF_ERROR(
-      bundle_->ReadInt64s(KeysTensorName(name), first,
-                          absl::MakeSpan(reinterpret_cast<int64_t*>(columns->ids.data()), rows)));
+  ASSIGN_OR_RETURN(columns->ids, ReadIds(KeysTensorName(name), first, rows));
   RETURN_IF_ERROR(CheckIds(table, partition, columns->ids));
   columns->values.resize(rows * table.spec.dim);
   if (table.spec.dim > 0) {

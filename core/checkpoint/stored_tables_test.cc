@@ -102,6 +102,107 @@ TEST_F(StoredTablesTest, KnowsWhatEachPartitionHadApplied) {
   }
 }
 
+class StoredChainTest : public StoredTablesTest {
+ protected:
+  StoredChainTest() {
+    table_ = WriteUsersChain(&files_, "/job");
+    Open("/job/model.ckpt-3");
+  }
+  void Open(const std::string& prefix) {
+    auto bundle = BundleReader::Open(prefix, &files_);
+    ASSERT_TRUE(bundle.ok()) << bundle.status();
+    bundle_ = *std::move(bundle);
+  }
+};
+
+TEST_F(StoredChainTest, HasTheRowsOfAllLinksButErasedOnes) {
+  EXPECT_EQ(ReadAll({0, kRowPartitions}), table_.rows);
+  EXPECT_THAT(missing_, IsEmpty());
+  std::map<uint64_t, TestRow> parts = ReadAll({0, 85});
+  parts.merge(ReadAll({85, 171}));
+  EXPECT_EQ(parts, table_.rows);
+  const auto stored = StoredTables::Open(bundle_.get());
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  const StoredTable& table = stored->tables()[0];
+  EXPECT_EQ(table.AllRows(), static_cast<int64_t>(table_.rows.size()));
+  EXPECT_LT(table.total_rows, 10);
+  EXPECT_EQ(stored->SlotsOf(table).size(), 2u);
+  ASSERT_NE(stored->base(), nullptr);
+  EXPECT_EQ(stored->base()->bundle().prefix(), "/job/model.ckpt-2");
+  EXPECT_EQ(stored->base_name()->snapshot_id(), 102u);
+  ASSERT_NE(stored->base()->base(), nullptr);
+  EXPECT_EQ(stored->base()->base()->base(), nullptr);
+}
+
+TEST_F(StoredChainTest, ASlotThatTheChainLacksIsNamedOnceAndInitial) {
+  table_.slots.push_back({"Other", 1, 0.5f});
+  for (auto& [id, row] : table_.rows) row.slots.push_back({0.5f});
+  EXPECT_EQ(ReadAll({0, kRowPartitions}), table_.rows);
+  EXPECT_THAT(missing_, ElementsAre("users/Other"));
+}
+
+TEST_F(StoredChainTest, ABaseThatIsAnotherSnapshotIsNamed) {
+  WriteTables(&files_, "/job/model.ckpt-1", {UsersTable(500)}, 2, nullptr,
+              {TestSnapshotName(1, 77)});
+  const absl::Status status = StoredTables::Open(bundle_.get()).status();
+  EXPECT_EQ(status, absl::DataLossError(
+                        "/job/model.ckpt-2: is a delta on the snapshot 0000000000000065 of step 1: "
+                        "expected it in /job/model.ckpt-1, found the snapshot 000000000000004d of "
+                        "step 1"));
+}
+
+TEST_F(StoredChainTest, ABaseThatIsMissingIsNamed) {
+  ASSERT_TRUE(files_.Remove("/job/model.ckpt-1.index").ok());
+  const absl::Status status = StoredTables::Open(bundle_.get()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("/job/model.ckpt-2: is a delta on the snapshot 0000000000000065 of step 1"));
+}
+
+TEST_F(StoredChainTest, ABaseWithoutTheTableIsDamage) {
+  TestTable other = UsersTable(500);
+  other.seed = 12;
+  WriteTables(&files_, "/job/model.ckpt-1", {other}, 2, nullptr, {TestSnapshotName(1, 101)});
+  const auto stored = StoredTables::Open(bundle_.get());
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ(
+      stored->CheckColumns(stored->tables()[0], table_.slots, &missing_),
+      absl::DataLossError("/job/model.ckpt-2: table users: expected the same table in its base "
+                          "/job/model.ckpt-1, found another"));
+}
+
+TEST_F(StoredChainTest, RowsThatAreMissingAreNoticed) {
+  WriteTables(&files_, "/job/model.ckpt-1", {UsersTable(400)}, 2, nullptr,
+              {TestSnapshotName(1, 101)});
+  absl::Status status;
+  for (uint32_t p = 0; p < kRowPartitions; ++p) status.Update(ReadPartition(p));
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("with those of its base, found"));
+}
+
+TEST_F(StoredChainTest, AStateThatMakesNoSenseIsDamage) {
+  const auto change = [](v1::ShardState* state) {
+    *state->mutable_base() = TestSnapshotName(2, 102);
+  };
+  WriteTables(&files_, "/job/model.ckpt-3", {table_}, 2, change, {TestSnapshotName(3, 103)});
+  Open("/job/model.ckpt-3");
+  EXPECT_EQ(StoredTables::Open(bundle_.get()).status(),
+            absl::DataLossError("/job/model.ckpt-3: _keelson/shard-0-of-2: table users: what has "
+                                "changed since step 2 makes no sense"));
+}
+
+TEST_F(StoredChainTest, AChainWithoutAWholeSnapshotEnds) {
+  // A delta on itself.
+  TestLink link = {TestSnapshotName(3, 103), TestSnapshotName(3, 103), {{}}, {{}}};
+  for (const auto& [id, row] : table_.rows) link.all[0].insert(id);
+  WriteTables(&files_, "/job/model.ckpt-3", {table_}, 2, nullptr, link);
+  Open("/job/model.ckpt-3");
+  const absl::Status status = StoredTables::Open(bundle_.get()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("expected a whole one"));
+}
+
 TEST_F(StoredTablesTest, AnEmptyTableHasEmptyTensors) {
   table_.rows.clear();
   Write(3);

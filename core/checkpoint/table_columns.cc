@@ -1,5 +1,7 @@
 #include "core/checkpoint/table_columns.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/stored_blocks.h"
@@ -65,6 +67,7 @@ std::string LastStepTensorName(absl::string_view table) {
   return absl::StrCat(table, "/last_step");
 }
 std::string UpdatesTensorName(absl::string_view table) { return absl::StrCat(table, "/updates"); }
+std::string ErasedTensorName(absl::string_view table) { return absl::StrCat(table, "/erased"); }
 
 void TableColumns::Clear(size_t num_slots) {
   ids.clear();
@@ -73,6 +76,27 @@ void TableColumns::Clear(size_t num_slots) {
   for (std::vector<float>& slot : slots) slot.clear();
   last_steps.clear();
   updates.clear();
+}
+
+void TableColumns::Resize(size_t rows, size_t dim, absl::Span<const TableSlot> of) {
+  ids.resize(rows);
+  values.resize(rows * dim);
+  slots.resize(of.size());
+  for (size_t i = 0; i < of.size(); ++i) slots[i].resize(rows * static_cast<size_t>(of[i].floats));
+  last_steps.resize(rows);
+  updates.resize(rows);
+}
+
+void TableColumns::Copy(const TableColumns& from, size_t row, size_t to) {
+  const auto copy = [&](const std::vector<float>& in, std::vector<float>* out) {
+    const size_t width = out->size() / ids.size();
+    std::copy_n(in.data() + row * width, width, out->data() + to * width);
+  };
+  ids[to] = from.ids[row];
+  copy(from.values, &values);
+  for (size_t i = 0; i < slots.size(); ++i) copy(from.slots[i], &slots[i]);
+  last_steps[to] = from.last_steps[row];
+  updates[to] = from.updates[row];
 }
 
 absl::Status WriteTableColumns(absl::string_view table, int64_t dim,
@@ -89,6 +113,14 @@ absl::Status WriteTableColumns(absl::string_view table, int64_t dim,
   }
   RETURN_IF_ERROR(out.WriteColumn(LastStepTensorName(table), AsSigned(columns.last_steps)));
   return out.WriteColumn(UpdatesTensorName(table), AsSigned(columns.updates));
+}
+
+absl::Status WriteErasedIds(absl::string_view table, const std::vector<uint64_t>& ids,
+                            const TableRowRange& range, BundleDataWriter* writer,
+                            absl::FunctionRef<absl::Status()> go_on) {
+  if (ids.empty() && range.total > 0) return absl::OkStatus();
+  ColumnWriter out(range, static_cast<int64_t>(ids.size()), writer, go_on);
+  return out.WriteColumn(ErasedTensorName(table), AsSigned(ids));
 }
 
 }  // namespace keelson

@@ -21,6 +21,8 @@ std::string KeysTensorName(absl::string_view table);
 std::string ValuesTensorName(absl::string_view table);
 std::string LastStepTensorName(absl::string_view table);
 std::string UpdatesTensorName(absl::string_view table);
+// The ids that a delta says were erased.
+std::string ErasedTensorName(absl::string_view table);
 
 // A slot of each row of a table.
 struct TableSlot {
@@ -43,6 +45,11 @@ struct TableColumns {
   // Removes the rows, and makes place for `slots` slots.
   void Clear(size_t slots);
   int64_t rows() const { return static_cast<int64_t>(ids.size()); }
+
+  // Makes place for so many rows with these slots.
+  void Resize(size_t rows, size_t dim, absl::Span<const TableSlot> of);
+  // Sets row `to` to row `row` of others of the same dim and slots.
+  void Copy(const TableColumns& from, size_t row, size_t to);
 };
 
 // The place of rows in the tensors of a table.
@@ -58,6 +65,11 @@ absl::Status WriteTableColumns(absl::string_view table, int64_t dim,
                                absl::Span<const TableSlot> slots, const TableColumns& columns,
                                const TableRowRange& range, BundleDataWriter* writer,
                                absl::FunctionRef<absl::Status()> go_on);
+
+// The same of the ids, ascending, that were erased from a partition.
+absl::Status WriteErasedIds(absl::string_view table, const std::vector<uint64_t>& ids,
+                            const TableRowRange& range, BundleDataWriter* writer,
+                            absl::FunctionRef<absl::Status()> go_on);
 
 }  // namespace keelson
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,9 +48,23 @@ void AddTestRows(const TableColumns& columns, std::map<uint64_t, TestRow>* rows)
 // with the number of the partition as the sequence of incarnation 7. `change` may change each
 // shard's state.
 using ChangeState = std::function<void(v1::ShardState*)>;
+// The snapshot's name, for those that build on it; and what makes it a delta on `base`: by table
+// all ids that it has rows of with its base, and those that were erased.
+struct TestLink {
+  v1::SnapshotBase name = {};
+  std::optional<v1::SnapshotBase> base = std::nullopt;
+  std::vector<std::set<uint64_t>> all = {};
+  std::vector<std::multiset<uint64_t>> erased = {};
+};
 void WriteTables(FileSystem* file_system, const std::string& prefix,
                  const std::vector<TestTable>& tables, size_t num_shards,
-                 const ChangeState& change = nullptr);
+                 const ChangeState& change = nullptr, const TestLink& link = {});
+v1::SnapshotBase TestSnapshotName(int64_t step, uint64_t id);
+
+// Writes three snapshots of one table, of steps 1 to 3, the last two of which are deltas:
+// UsersTable(500); with rows changed, made and erased; with some of them erased again, and others
+// made again. What it is in the end.
+TestTable WriteUsersChain(FileSystem* file_system, const std::string& directory);
 
 }  // namespace keelson
 

@@ -14,16 +14,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/checkpoint/bundle_writer.h"
-#include "core/checkpoint/table_columns.h"
 #include "core/client/services/parameter_control.h"
 #include "ps_server/service/chief_admission.h"
 #include "ps_server/service/server_figures.h"
 #include "ps_server/snapshots/prepared_cuts.h"
 #include "ps_server/snapshots/snapshot_files.h"
+#include "ps_server/snapshots/table_files.h"
 #include "ps_server/units/shard_store.h"
 
 namespace keelson {
@@ -70,6 +69,15 @@ class SnapshotCalls {
     bool saved = false;
   };
 
+  // A prepared cut of a store with tables, on which a delta may build once its snapshot is
+  // committed.
+  struct EarlierCut {
+    uint64_t id = 0;
+    std::weak_ptr<const ShardStore> store;
+    uint64_t generation = 0;  // TableCut's
+  };
+  static constexpr size_t kMostEarlierCuts = RowChanges::kMostGenerations;
+
   using GoOn = absl::FunctionRef<absl::Status()>;
   using OpenWriter = absl::FunctionRef<absl::StatusOr<std::unique_ptr<BundleDataWriter>>()>;
 
@@ -79,14 +87,16 @@ class SnapshotCalls {
   absl::StatusOr<StoreCut> CutOf(const Request& request);
   // Where the request says that the rows of tables are. INVALID_ARGUMENT: the cut's are others.
   template <typename Request>
-  static absl::StatusOr<std::vector<TableRowRange>> PlacesOf(absl::string_view call,
-                                                             const Request& request,
-                                                             const StoreCut& cut);
+  static absl::StatusOr<TablePlaces> PlacesOf(absl::string_view call, const Request& request,
+                                              const StoreCut& cut);
+  // What the request says of earlier cuts; those before its base are forgotten.
+  CutChanges ChangesOf(const v1::PrepareCutRequest& request,
+                       const std::shared_ptr<ShardStore>& store);
   // Ends with the error of `go_on` (WriteShard), and then leaves no file behind.
-  absl::Status Snapshot(const StoreCut& cut, absl::Span<const TableRowRange> tables,
-                        OpenWriter open, GoOn go_on, v1::WriteSnapshotResponse* response);
-  absl::Status WriteCut(const StoreCut& cut, absl::Span<const TableRowRange> tables,
-                        OpenWriter open, GoOn go_on, v1::WriteSnapshotResponse* response);
+  absl::Status Snapshot(const StoreCut& cut, const TablePlaces& places, OpenWriter open, GoOn go_on,
+                        v1::WriteSnapshotResponse* response);
+  absl::Status WriteCut(const StoreCut& cut, const TablePlaces& places, OpenWriter open, GoOn go_on,
+                        v1::WriteSnapshotResponse* response);
 
   SnapshotFiles* const files_;
   const FindStore store_;
@@ -100,6 +110,7 @@ class SnapshotCalls {
   Mutex snapshot_mu_;
   mutable Mutex newest_mu_;
   NewestCut newest_ ABSL_GUARDED_BY(newest_mu_);
+  std::vector<EarlierCut> earlier_ ABSL_GUARDED_BY(newest_mu_);  // oldest first
   // The number of streams of a snapshot that were begun; only the last one goes on.
   std::atomic<uint64_t> streams_{0};
 };

@@ -6,9 +6,9 @@
 
 namespace keelson {
 
-StoreCut CutNow(std::shared_ptr<ShardStore> store, const Clock* clock) {
+StoreCut CutNow(std::shared_ptr<ShardStore> store, const Clock* clock, const CutChanges& changes) {
   const absl::Duration start = clock->Monotonic();
-  ShardCut cut = store->Cut();
+  ShardCut cut = store->Cut(changes);
   return {std::move(store), std::move(cut), clock->Monotonic() - start};
 }
 

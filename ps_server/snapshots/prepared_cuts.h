@@ -24,7 +24,8 @@ struct StoreCut {
 };
 
 // Takes a cut. `clock` measures it.
-StoreCut CutNow(std::shared_ptr<ShardStore> store, const Clock* clock);
+StoreCut CutNow(std::shared_ptr<ShardStore> store, const Clock* clock,
+                const CutChanges& changes = {});
 
 // Keeps at most one cut: while it is there, pushes copy the blocks that they change. Thread-safe.
 class PreparedCuts {

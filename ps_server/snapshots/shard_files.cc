@@ -6,7 +6,6 @@
 #include "core/checkpoint/shard_state.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "keelson/v1/checkpoint.pb.h"
-#include "ps_server/snapshots/table_files.h"
 
 namespace keelson {
 namespace {
@@ -57,18 +56,19 @@ void AddApplied(const SequenceTable& table, v1::ShardState* state) {
   }
 }
 
-uint32_t FormatOf(const TableStore* tables) {
+// The oldest that says what there is to say.
+uint32_t FormatOf(const TableStore* tables, const TablePlaces& places) {
   if (tables == nullptr) return kTablelessShardStateFormat;
   const bool ghosts = tables->tables_and_ghosts().size() > tables->tables().size();
-  return ghosts ? kShardStateFormat : kGhostlessShardStateFormat;
+  if (ghosts) return kShardStateFormat;
+  return places.base.has_value() ? kDeltaShardStateFormat : kGhostlessShardStateFormat;
 }
 
 // Blocks are in the order in which the shard counts its units.
-v1::ShardState StateOf(const ShardStore& store, const ShardCut& cut,
-                       absl::Span<const TableRowRange> tables) {
+v1::ShardState StateOf(const ShardStore& store, const ShardCut& cut, const TablePlaces& places) {
   const Placement& placement = store.placement();
   v1::ShardState state;
-  state.set_format(FormatOf(store.tables()));
+  state.set_format(FormatOf(store.tables(), places));
   state.set_shard_step(cut.shard_step);
   if (cut.committed.round >= 0) {
     state.set_committed_round(cut.committed.round);
@@ -88,7 +88,7 @@ v1::ShardState StateOf(const ShardStore& store, const ShardCut& cut,
       block->set_updates(from.updates);
     }
   }
-  if (cut.tables != nullptr) AddTables(*store.tables(), *cut.tables, tables, &state);
+  if (cut.tables != nullptr) AddTables(*store.tables(), *cut.tables, places, &state);
   AddApplied(cut.applied, &state);
   return state;
 }
@@ -104,17 +104,16 @@ int64_t MaxUpdates(const ShardCut& cut) {
 }  // namespace
 
 absl::StatusOr<WrittenShard> WriteShard(const ShardStore& store, const ShardCut& cut,
-                                        absl::Span<const TableRowRange> tables,
-                                        BundleDataWriter* writer,
+                                        const TablePlaces& places, BundleDataWriter* writer,
                                         absl::FunctionRef<absl::Status()> go_on) {
   for (size_t i = 0; i < cut.partitions.size(); ++i) {
     RETURN_IF_ERROR(WritePartition(store, store.partitions()[i], cut.partitions[i], writer, go_on));
   }
   if (cut.tables != nullptr) {
-    RETURN_IF_ERROR(WriteTables(*store.tables(), *cut.tables, tables, writer, go_on));
+    RETURN_IF_ERROR(WriteTables(*store.tables(), *cut.tables, places, writer, go_on));
   }
   const std::string name = ShardStateName(store.shard(), store.placement().num_shards());
-  ASSIGN_OR_RETURN(const std::string state, SerializeState(StateOf(store, cut, tables), name));
+  ASSIGN_OR_RETURN(const std::string state, SerializeState(StateOf(store, cut, places), name));
   RETURN_IF_ERROR(writer->AddString(name, state));
   if (store.shard() == 0) {
     for (const auto& [name, value] : store.optimizers().ScalarState(MaxUpdates(cut))) {

@@ -9,10 +9,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "core/base/file_system.h"
 #include "core/checkpoint/bundle_writer.h"
-#include "core/checkpoint/table_columns.h"
+#include "ps_server/snapshots/table_files.h"
 #include "ps_server/units/shard_store.h"
 
 namespace keelson {
@@ -24,13 +23,13 @@ struct WrittenShard {
 
 // Writes a cut of `store` through `writer` and finishes it: values under the variables' names,
 // slots as "<variable>/<Slot>" (moving averages have none), both as slices where the variable is
-// partitioned; the rows of tables (table_files.h), each table's in its place of `tables`; the
-// shard's state (ShardStateName); and from shard 0 the optimizer's scalars. Rows are written once:
-// their part of the cut ends. Errors of WriteTables and BundleDataWriter, and of `go_on`, which is
-// called before each block and some rows are written and before the file gets its name: nothing is
-// done after its first error.
+// partitioned; the rows of tables (table_files.h) in their `places`, of a delta what has changed;
+// the shard's state (ShardStateName); and from shard 0 the optimizer's scalars. Rows are written
+// once: their part of the cut ends. Errors of WriteTables and BundleDataWriter, and of `go_on`,
+// which is called before each block and some rows are written and before the file gets its name:
+// nothing is done after its first error.
 absl::StatusOr<WrittenShard> WriteShard(
-    const ShardStore& store, const ShardCut& cut, absl::Span<const TableRowRange> tables,
+    const ShardStore& store, const ShardCut& cut, const TablePlaces& places,
     BundleDataWriter* writer,
     absl::FunctionRef<absl::Status()> go_on = [] { return absl::OkStatus(); });
 

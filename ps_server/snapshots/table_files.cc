@@ -54,18 +54,18 @@ void Append(const RowLayout& layout, absl::Span<const TableSlot> slots,
 
 // The rows of a table in a partition, as they were at the cut.
 absl::Status ReadColumns(const TableStore& store, const TableCut& cut, uint32_t partition, size_t t,
-                         absl::Span<const TableSlot> slots, absl::FunctionRef<absl::Status()> go_on,
-                         TableColumns* columns) {
+                         absl::Span<const TableSlot> slots, TableCut::Part part,
+                         absl::FunctionRef<absl::Status()> go_on, TableColumns* columns) {
   const ServedTable& table = store.tables_and_ghosts()[t];
   const RowLayout& layout = table.layout;
-  const int64_t expected = cut.Rows(partition, t);
+  const int64_t expected = cut.Rows(partition, t, part);
   Reserve(layout, static_cast<size_t>(expected), slots, columns);
   RETURN_IF_ERROR(cut.Read(
       partition, t,
       [&](const RowTable&, absl::Span<const RowHeader* const> rows) {
         Append(layout, slots, rows, columns);
       },
-      go_on));
+      go_on, part));
   if (columns->rows() == expected) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("table ", table.spec.name, ", partition ", partition,
                                           ": expected ", expected, " rows in the cut, found ",
@@ -123,8 +123,9 @@ absl::Status CheckColumnNames(const TableStore& store, absl::Span<const Variable
   std::map<std::string, absl::string_view> tables;  // by the names of their columns
   for (const ServedTable& table : store.tables_and_ghosts()) {
     const std::string& name = table.spec.name;
-    for (const auto& column : {KeysTensorName(name), ValuesTensorName(name),
-                               LastStepTensorName(name), UpdatesTensorName(name)}) {
+    for (const auto& column :
+         {KeysTensorName(name), ValuesTensorName(name), LastStepTensorName(name),
+          UpdatesTensorName(name), ErasedTensorName(name)}) {
       tables[column] = name;
     }
     for (const TableSlot& slot : SlotsOf(table)) tables[SlotTensorName(name, slot.name)] = name;
@@ -139,56 +140,74 @@ absl::Status CheckColumnNames(const TableStore& store, absl::Span<const Variable
   return absl::OkStatus();
 }
 
-absl::Status CheckTableRanges(const TableStore& store, const TableCut& cut,
-                              absl::Span<const TableRowRange> ranges) {
+absl::Status CheckTablePlaces(const TableStore& store, const TableCut& cut,
+                              const TablePlaces& places) {
   const std::vector<ServedTable>& tables = store.tables_and_ghosts();
-  if (ranges.size() != tables.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "tables: expected one for each of the ", tables.size(), " tables, found ", ranges.size()));
+  const bool delta = places.base.has_value();
+  if (places.rows.size() != tables.size() || (delta && places.erased.size() != tables.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("tables: expected one for each of the ",
+                                                   tables.size(), " tables, found ",
+                                                   places.rows.size()));
   }
+  if (delta && !cut.has_changes()) {
+    return absl::InvalidArgumentError(
+        "base: expected none, since what has changed is not known, found one");
+  }
+  const auto check = [&](size_t t, const TableRowRange& place, int64_t count,
+                         absl::string_view what) {
+    const auto [first, total] = place;
+    if (first >= 0 && first <= total && count <= total - first) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table ", tables[t].spec.name, ": expected place for ", count, what, first, " of ", total));
+  };
   for (size_t t = 0; t < tables.size(); ++t) {
-    const auto [first, total] = ranges[t];
-    const int64_t rows = cut.Rows(t);
-    const bool fits = first >= 0 && first <= total && rows <= total - first;
-    if (fits) continue;
-    return absl::InvalidArgumentError(absl::StrCat("table ", tables[t].spec.name,
-                                                   ": expected place for ", rows,
-                                                   " rows, found row ", first, " of ", total));
+    RETURN_IF_ERROR(check(t, places.rows[t], cut.Rows(t, places.part()), " rows, found row "));
+    if (!delta) continue;
+    RETURN_IF_ERROR(check(t, places.erased[t], cut.NumErased(t), " erased ids, found id "));
   }
   return absl::OkStatus();
 }
 
-absl::Status WriteTables(const TableStore& store, const TableCut& cut,
-                         absl::Span<const TableRowRange> ranges, BundleDataWriter* writer,
-                         absl::FunctionRef<absl::Status()> go_on) {
-  RETURN_IF_ERROR(CheckTableRanges(store, cut, ranges));
+absl::Status WriteTables(const TableStore& store, const TableCut& cut, const TablePlaces& places,
+                         BundleDataWriter* writer, absl::FunctionRef<absl::Status()> go_on) {
+  RETURN_IF_ERROR(CheckTablePlaces(store, cut, places));
   const std::vector<ServedTable>& tables = store.tables_and_ghosts();
-  std::vector<TableRowRange> next(ranges.begin(), ranges.end());
+  TablePlaces next = places;
   const RowPartitionRun run = store.partitions();
   TableColumns columns;
   for (uint32_t p = run.first; p < run.first + run.count; ++p) {
+    // The first partition says that a tensor has no rows at all.
+    const auto empty = [p](int64_t rows, const TableRowRange& range) {
+      return rows == 0 && (range.total > 0 || p > 0);
+    };
     for (size_t t = 0; t < tables.size(); ++t) {
-      // The first partition says that a table has no rows at all.
-      if (cut.Rows(p, t) == 0 && (next[t].total > 0 || p > 0)) continue;
-      const std::vector<TableSlot> slots = SlotsOf(tables[t]);
-      RETURN_IF_ERROR(ReadColumns(store, cut, p, t, slots, go_on, &columns));
       const TableSpec& spec = tables[t].spec;
-      RETURN_IF_ERROR(
-          WriteTableColumns(spec.name, spec.dim, slots, columns, next[t], writer, go_on));
-      next[t].first += columns.rows();
+      if (!empty(cut.Rows(p, t, next.part()), next.rows[t])) {
+        const std::vector<TableSlot> slots = SlotsOf(tables[t]);
+        RETURN_IF_ERROR(ReadColumns(store, cut, p, t, slots, next.part(), go_on, &columns));
+        RETURN_IF_ERROR(
+            WriteTableColumns(spec.name, spec.dim, slots, columns, next.rows[t], writer, go_on));
+        next.rows[t].first += columns.rows();
+      }
+      if (next.base.has_value() && !empty(cut.NumErased(p, t), next.erased[t])) {
+        const std::vector<uint64_t> erased = cut.Erased(p, t);
+        RETURN_IF_ERROR(WriteErasedIds(spec.name, erased, next.erased[t], writer, go_on));
+        next.erased[t].first += static_cast<int64_t>(erased.size());
+      }
     }
     cut.EndPartition(p);
   }
   return absl::OkStatus();
 }
 
-void AddTables(const TableStore& store, const TableCut& cut, absl::Span<const TableRowRange> ranges,
+void AddTables(const TableStore& store, const TableCut& cut, const TablePlaces& places,
                v1::ShardState* state) {
   const RowPartitionRun run = store.partitions();
   state->set_first_row_partition(run.first);
   state->set_num_row_partitions(run.count);
   state->set_steps_done(cut.steps_done());
-  for (size_t t = 0; t < ranges.size(); ++t) {
+  if (places.base.has_value()) *state->mutable_base() = *places.base;
+  for (size_t t = 0; t < places.rows.size(); ++t) {
     const TableSpec& spec = store.tables_and_ghosts()[t].spec;
     const bool ghosts = t >= store.tables().size();
     v1::ShardState::Table* const table = ghosts ? state->add_ghosts() : state->add_tables();
@@ -196,10 +215,17 @@ void AddTables(const TableStore& store, const TableCut& cut, absl::Span<const Ta
     table->set_dim(spec.dim);
     *table->mutable_initializer() = InitializerToProto(spec.initializer);
     table->set_seed(store.seed());
-    table->set_first_row(ranges[t].first);
-    table->set_total_rows(ranges[t].total);
+    table->set_first_row(places.rows[t].first);
+    table->set_total_rows(places.rows[t].total);
     for (uint32_t p = run.first; p < run.first + run.count; ++p) {
-      table->add_rows(cut.Rows(p, t));
+      table->add_rows(cut.Rows(p, t, places.part()));
+    }
+    if (!places.base.has_value()) continue;
+    table->set_first_erased(places.erased[t].first);
+    table->set_total_erased(places.erased[t].total);
+    for (uint32_t p = run.first; p < run.first + run.count; ++p) {
+      table->add_all_rows(cut.Rows(p, t));
+      table->add_erased(cut.NumErased(p, t));
     }
   }
 }

@@ -15,218 +15,18 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/base/file_system_testing.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/table_testing.h"
-#include "core/table/row_testing.h"
 #include "gmock/gmock.h"
 #include "ps_server/service/row_messages_testing.h"
 #include "ps_server/snapshots/shard_files.h"
+#include "ps_server/snapshots/table_files_testing.h"
 
 namespace keelson {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-using TableShards = std::vector<std::unique_ptr<ShardStore>>;
-// By table, then id.
-using TableContents = std::vector<std::map<uint64_t, TestRow>>;
-
-constexpr char kTablePrefix[] = "/job/model.ckpt-1";
-constexpr float kTablesRate = 1;
-
-// Counts the bytes that are read.
-class CountingFileSystem : public MemoryFileSystem {
- public:
-  absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(const std::string& path) override {
-    auto file = MemoryFileSystem::OpenForRead(path);
-    if (!file.ok()) return file.status();
-    return std::make_unique<CountingFile>(*std::move(file), &bytes_);
-  }
-  int64_t bytes() const { return bytes_; }
-
- private:
-  class CountingFile : public RandomAccessFile {
-   public:
-    CountingFile(std::unique_ptr<RandomAccessFile> file, std::atomic<int64_t>* bytes)
-        : RandomAccessFile(file->path(), file->size()), file_(std::move(file)), bytes_(bytes) {}
-    absl::Status Read(uint64_t offset, size_t size, char* buffer) const override {
-      *bytes_ += static_cast<int64_t>(size);
-      return file_->Read(offset, size, buffer);
-    }
-
-   private:
-    const std::unique_ptr<RandomAccessFile> file_;
-    std::atomic<int64_t>* const bytes_;
-  };
-
-  std::atomic<int64_t> bytes_{0};
-};
-
-// The optimizer of both tables.
-std::string ForTables(const std::string& optimizer) {
-  return absl::StrCat("sgd {} groups { variables: 'items' ", optimizer,
-                      " } groups { variables: 'users' ", optimizer, " }");
-}
-
-std::vector<uint64_t> SpreadIds(uint64_t first, uint64_t count) {
-  std::vector<uint64_t> ids;
-  for (uint64_t i = first; i < first + count; ++i) ids.push_back(i % 2 == 0 ? i : ~i);
-  return ids;
-}
-
-class TableFilesTest : public testing::Test {
- protected:
-  using GradientOf = std::function<float(uint64_t id)>;
-
-  TableFilesTest() { EXPECT_TRUE(files_.CreateDirectories("/job").ok()); }
-
-  static TableShards NewShards(const Placement& placement, const std::string& optimizer) {
-    TableShards stores;
-    for (size_t s = 0; s < placement.num_shards(); ++s) {
-      auto store = InitializeShard(StoreOptions(placement, s, optimizer), kTestSeed);
-      EXPECT_TRUE(store.ok()) << store.status();
-      stores.push_back(*std::move(store));
-    }
-    return stores;
-  }
-
-  // One push of all of these rows of both tables.
-  static void PushRows(ShardStore* store, uint64_t sequence, int64_t step,
-                       const std::vector<uint64_t>& ids, const GradientOf& gradient_of) {
-    TableStore* const tables = store->tables();
-    const RowPartitionRun run = tables->partitions();
-    std::vector<IdList> lists;
-    std::vector<size_t> begins;
-    for (const ServedTable& table : tables->tables()) {
-      lists.push_back(ListOf(ids, TableSalt(table.spec.name), run));
-      begins.push_back(0);
-    }
-    const ShardStore::PushScope scope(store);
-    for (uint32_t p = 0; p < run.count; ++p) {
-      std::vector<std::vector<float>> gradients(lists.size());
-      std::vector<ByteRope> ropes(lists.size());
-      std::vector<ByteCursor> cursors;
-      std::vector<RowUpdate> updates;
-      cursors.reserve(lists.size());
-      for (size_t t = 0; t < lists.size(); ++t) {
-        const auto part = absl::MakeConstSpan(lists[t].ids).subspan(begins[t], lists[t].counts[p]);
-        begins[t] += part.size();
-        for (const uint64_t id : part) {
-          gradients[t].insert(gradients[t].end(), static_cast<size_t>(tables->tables()[t].spec.dim),
-                              gradient_of(id));
-        }
-        ropes[t].AppendBorrowed(gradients[t].data(), gradients[t].size() * sizeof(float));
-        cursors.emplace_back(ropes[t]);
-        updates.push_back({t, part, WireFormat::kFloat32, &cursors[t]});
-      }
-      tables->Partition(run.first + p)
-          ->Apply({1, sequence}, tables->UpdateAt(step, kTablesRate), updates);
-    }
-    store->CountPush();
-  }
-  static void PushToAll(const TableShards& stores, uint64_t sequence,
-                        const std::vector<uint64_t>& ids) {
-    for (const auto& store : stores) {
-      PushRows(store.get(), sequence, static_cast<int64_t>(sequence), ids,
-               [&](uint64_t id) { return 0.25f * static_cast<float>((id + sequence) % 7) - 0.5f; });
-    }
-  }
-
-  static std::vector<std::vector<TableRowRange>> PlacesOf(const std::vector<ShardCut>& cuts,
-                                                          size_t num_tables) {
-    std::vector<std::vector<TableRowRange>> places(cuts.size());
-    for (size_t t = 0; t < num_tables; ++t) {
-      int64_t total = 0;
-      for (size_t s = 0; s < cuts.size(); ++s) {
-        places[s].push_back({total, 0});
-        total += cuts[s].tables->Rows(t);
-      }
-      for (std::vector<TableRowRange>& place : places) place[t].total = total;
-    }
-    return places;
-  }
-  void WriteCuts(const TableShards& stores, const std::vector<ShardCut>& cuts) {
-    const bool tables = stores[0]->tables() != nullptr;
-    const auto places =
-        PlacesOf(cuts, tables ? stores[0]->tables()->tables_and_ghosts().size() : 0);
-    std::vector<BundleIndexEntry> entries;
-    for (size_t s = 0; s < stores.size(); ++s) {
-      auto writer = BundleDataWriter::Create(&files_, DataPath(kTablePrefix, s, stores.size()), s);
-      ASSERT_TRUE(writer.ok()) << writer.status();
-      auto written = WriteShard(*stores[s], cuts[s], places[s], writer->get());
-      ASSERT_TRUE(written.ok()) << written.status();
-      std::move(written->entries.begin(), written->entries.end(), std::back_inserter(entries));
-    }
-    ASSERT_EQ(WriteBundleIndex(&files_, kTablePrefix, stores.size(), std::move(entries)),
-              absl::OkStatus());
-  }
-  void Write(const TableShards& stores) {
-    std::vector<ShardCut> cuts;
-    for (const auto& store : stores) cuts.push_back(store->Cut());
-    WriteCuts(stores, cuts);
-  }
-
-  absl::StatusOr<std::unique_ptr<ShardStore>> Restore(const Placement& placement, size_t shard,
-                                                      const std::string& optimizer) {
-    return RestoreShard(StoreOptions(placement, shard, optimizer), kTablePrefix, &files_,
-                        /*threads=*/3);
-  }
-  TableShards RestoreAll(size_t shards, const std::string& optimizer) {
-    return RestoreAll(TestTablePlacement(shards), optimizer);
-  }
-  TableShards RestoreAll(const Placement& placement, const std::string& optimizer) {
-    TableShards stores;
-    for (size_t s = 0; s < placement.num_shards(); ++s) {
-      auto store = Restore(placement, s, optimizer);
-      EXPECT_TRUE(store.ok()) << store.status();
-      stores.push_back(*std::move(store));
-    }
-    return stores;
-  }
-
-  static TestRow RowOf(const RowLayout& layout, const RowHeader& row) {
-    const float* const values = row.values();
-    TestRow copy;
-    copy.values.assign(values, values + layout.dim());
-    for (size_t s = 0; s < layout.slots().size(); ++s) {
-      const float* const slot = values + layout.SlotOffset(s);
-      copy.slots.emplace_back(slot, slot + layout.slots()[s].floats);
-    }
-    copy.last_step = row.last_step;
-    copy.updates = row.updates;
-    return copy;
-  }
-  static TableContents ContentsOf(const TableShards& stores) {
-    TableContents contents(stores[0]->tables()->tables_and_ghosts().size());
-    for (const auto& store : stores) {
-      const ShardCut cut = store->Cut();
-      const TableStore& tables = *store->tables();
-      const RowPartitionRun run = tables.partitions();
-      for (uint32_t p = run.first; p < run.first + run.count; ++p) {
-        for (size_t t = 0; t < contents.size(); ++t) {
-          const auto add = [&](const RowTable&, absl::Span<const RowHeader* const> rows) {
-            for (const RowHeader* row : rows) {
-              contents[t][row->id] = RowOf(tables.tables_and_ghosts()[t].layout, *row);
-            }
-          };
-          EXPECT_EQ(cut.tables->Read(p, t, add, [] { return absl::OkStatus(); }), absl::OkStatus());
-        }
-      }
-    }
-    return contents;
-  }
-  std::string DataFile(size_t shard, size_t shards) {
-    const auto file = files_.OpenForRead(DataPath(kTablePrefix, shard, shards));
-    EXPECT_TRUE(file.ok()) << file.status();
-    std::string content((*file)->size(), '\0');
-    EXPECT_TRUE((*file)->Read(0, content.size(), content.data()).ok());
-    return content;
-  }
-
-  CountingFileSystem files_;
-};
 
 class TableOptimizerFilesTest : public TableFilesTest,
                                 public testing::WithParamInterface<const char*> {};
@@ -507,11 +307,11 @@ TEST_F(TableFilesTest, PlacesThatDoNotFitAreRefused) {
   PushToAll(stores, 1, SpreadIds(0, 10));
   const ShardCut cut = stores[0]->Cut();
   const TableStore& tables = *stores[0]->tables();
-  EXPECT_EQ(CheckTableRanges(tables, *cut.tables, {{5, 15}, {0, 10}}), absl::OkStatus());
-  EXPECT_EQ(CheckTableRanges(tables, *cut.tables, {{0, 10}}),
+  EXPECT_EQ(CheckTablePlaces(tables, *cut.tables, {.rows = {{5, 15}, {0, 10}}}), absl::OkStatus());
+  EXPECT_EQ(CheckTablePlaces(tables, *cut.tables, {.rows = {{0, 10}}}),
             absl::InvalidArgumentError("tables: expected one for each of the 2 tables, found 1"));
   EXPECT_EQ(
-      CheckTableRanges(tables, *cut.tables, {{0, 10}, {1, 10}}),
+      CheckTablePlaces(tables, *cut.tables, {.rows = {{0, 10}, {1, 10}}}),
       absl::InvalidArgumentError("table users: expected place for 10 rows, found row 1 of 10"));
 }
 
