@@ -119,12 +119,20 @@ absl::Status FakeParameterServer::DoGetStatus(const v1::GetShardStatusRequest& r
   return absl::OkStatus();
 }
 
-absl::Status FakeParameterServer::DoPrepareCut(const v1::PrepareCutRequest&,
+absl::Status FakeParameterServer::DoPrepareCut(const v1::PrepareCutRequest& request,
                                                v1::PrepareCutResponse* response) {
   MutexLock lock(&mu_);
   if (lost_shard_) return absl::UnavailableError("not initialised");
   response->set_committed_round(shard_.committed_round());
   response->mutable_table_rows()->Add(table_rows_.begin(), table_rows_.end());
+  if (request.base_cut() != 0 && request.base_cut() == known_cut_) {
+    for (const auto& [rows, erased] : changes_) {
+      v1::PrepareCutResponse::Changes* const of_table = response->add_changes();
+      of_table->set_rows(rows);
+      of_table->set_erased(erased);
+    }
+  }
+  known_cut_ = request.keep_changes() ? request.cut_id() : 0;
   return absl::OkStatus();
 }
 
@@ -214,8 +222,14 @@ void FakeParameterServer::SetTableRows(std::vector<int64_t> rows) {
   table_rows_ = std::move(rows);
 }
 
+void FakeParameterServer::SetChanges(std::vector<std::pair<int64_t, int64_t>> changes) {
+  MutexLock lock(&mu_);
+  changes_ = std::move(changes);
+}
+
 void FakeParameterServer::Restart() {
   MutexLock lock(&mu_);
+  known_cut_ = 0;
   shard_ = EmptyShard();
   lost_shard_ = true;
   members_.clear();

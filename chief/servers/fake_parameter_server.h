@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/file_system.h"
@@ -47,6 +48,8 @@ class FakeParameterServer : public FaultyParameterControl {
   void SetModelDir(const std::string& model_dir);
   // Of the cuts that it prepares, by table.
   void SetTableRows(std::vector<int64_t> rows);
+  // Rows that have changed since the cut before, and erased ids, of each table.
+  void SetChanges(std::vector<std::pair<int64_t, int64_t>> changes);
   // As if the process had been replaced.
   void Restart();
   // Another chief has called: the first one is refused from now on.
@@ -111,6 +114,8 @@ class FakeParameterServer : public FaultyParameterControl {
   std::vector<v1::InitializeChunk> chunks_ ABSL_GUARDED_BY(mu_);
   std::string model_dir_ ABSL_GUARDED_BY(mu_);
   std::vector<int64_t> table_rows_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::pair<int64_t, int64_t>> changes_ ABSL_GUARDED_BY(mu_);
+  uint64_t known_cut_ ABSL_GUARDED_BY(mu_) = 0;
   std::set<int64_t> damaged_ ABSL_GUARDED_BY(mu_);
   uint64_t stores_ ABSL_GUARDED_BY(mu_) = 0;
   int memories_ ABSL_GUARDED_BY(mu_) = 0;

@@ -227,7 +227,8 @@ void ServerGroup::Announce(const v1::MemberList& members, const v1::PersistedJob
     LogWarning("could not tell a server who belongs to the job: ", status.message());
 }
 
-absl::StatusOr<ServerGroup::Cut> ServerGroup::PrepareCut(absl::FunctionRef<void()> begin) {
+absl::StatusOr<ServerGroup::Cut> ServerGroup::PrepareCut(absl::FunctionRef<void()> begin,
+                                                         const CutChanges& changes) {
   Cut cut;
   // 0 stands for no cut.
   while (cut.id == 0) cut.id = RandomId();
@@ -235,6 +236,8 @@ absl::StatusOr<ServerGroup::Cut> ServerGroup::PrepareCut(absl::FunctionRef<void(
   v1::PrepareCutRequest request;
   *request.mutable_header() = Header();
   request.set_cut_id(cut.id);
+  request.set_keep_changes(changes.keep);
+  request.set_base_cut(changes.base);
   RETURN_IF_ERROR(gate_.WithoutRounds(kCutPatience, [&]() -> absl::Status {
     begin();
     RETURN_IF_ERROR(
@@ -242,30 +245,45 @@ absl::StatusOr<ServerGroup::Cut> ServerGroup::PrepareCut(absl::FunctionRef<void(
     return CheckEqual(cuts);
   }));
   cut.committed_round = cuts.front().committed_round();
-  ASSIGN_OR_RETURN(cut.tables, PlaceRows(cuts));
+  RETURN_IF_ERROR(PlaceRows(cuts, &cut));
   return cut;
 }
 
-absl::StatusOr<std::vector<std::vector<v1::TableRows>>> ServerGroup::PlaceRows(
-    const std::vector<v1::PrepareCutResponse>& cuts) const {
-  std::vector<int64_t> totals(static_cast<size_t>(cuts.front().table_rows_size()));
-  std::vector<std::vector<v1::TableRows>> places(cuts.size());
+absl::Status ServerGroup::PlaceRows(const std::vector<v1::PrepareCutResponse>& cuts,
+                                    Cut* cut) const {
+  const int tables = cuts.front().table_rows_size();
+  bool delta = tables > 0;
   for (size_t s = 0; s < cuts.size(); ++s) {
-    const auto& rows = cuts[s].table_rows();
-    if (static_cast<size_t>(rows.size()) != totals.size()) {
-      return Named(
-          s, absl::InternalError(absl::StrCat("expected a cut of ", totals.size(),
-                                              " tables as at other servers, found ", rows.size())));
+    if (cuts[s].table_rows_size() != tables) {
+      return Named(s, absl::InternalError(absl::StrCat("expected a cut of ", tables,
+                                                       " tables as at other servers, found ",
+                                                       cuts[s].table_rows_size())));
     }
-    for (size_t t = 0; t < totals.size(); ++t) {
-      places[s].emplace_back().set_first_row(totals[t]);
-      totals[t] += rows[static_cast<int>(t)];
+    delta = delta && cuts[s].changes_size() == tables;
+  }
+  cut->tables.assign(cuts.size(), std::vector<v1::TableRows>(static_cast<size_t>(tables)));
+  if (delta) cut->changes = cut->tables;
+  for (int t = 0; t < tables; ++t) {
+    const auto place = [](int64_t rows, int64_t* end) { return std::exchange(*end, *end + rows); };
+    int64_t rows = 0, changed = 0, erased = 0;
+    for (size_t s = 0; s < cuts.size(); ++s) {
+      const auto at = static_cast<size_t>(t);
+      cut->tables[s][at].set_first_row(place(cuts[s].table_rows(t), &rows));
+      if (!delta) continue;
+      cut->changes[s][at].set_first_row(place(cuts[s].changes(t).rows(), &changed));
+      cut->changes[s][at].set_first_erased(place(cuts[s].changes(t).erased(), &erased));
     }
+    for (std::vector<v1::TableRows>& of_server : cut->tables) {
+      of_server[static_cast<size_t>(t)].set_total_rows(rows);
+    }
+    for (std::vector<v1::TableRows>& of_server : cut->changes) {
+      of_server[static_cast<size_t>(t)].set_total_rows(changed);
+      of_server[static_cast<size_t>(t)].set_total_erased(erased);
+    }
+    cut->rows.all += rows;
+    cut->rows.changed += changed;
   }
-  for (std::vector<v1::TableRows>& of_server : places) {
-    for (size_t t = 0; t < totals.size(); ++t) of_server[t].set_total_rows(totals[t]);
-  }
-  return places;
+  return absl::OkStatus();
 }
 
 absl::Status ServerGroup::CheckEqual(const std::vector<v1::PrepareCutResponse>& cuts) {
@@ -283,9 +301,10 @@ absl::Status ServerGroup::CheckEqual(const std::vector<v1::PrepareCutResponse>& 
   return unequal;
 }
 
-absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const Cut& cut,
-                                                                        int64_t step,
-                                                                        size_t num_data_shards) {
+absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(
+    const Cut& cut, int64_t step, size_t num_data_shards,
+    const std::optional<v1::SnapshotBase>& base) {
+  const auto& tables = base.has_value() ? cut.changes : cut.tables;
   std::vector<v1::WriteSnapshotResponse> responses(servers_.size());
   RETURN_IF_ERROR(ForEach([&](size_t s) {
     v1::WriteSnapshotRequest request;
@@ -294,9 +313,8 @@ absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const Cu
     request.set_data_shard(static_cast<uint32_t>(s));
     request.set_num_data_shards(static_cast<uint32_t>(num_data_shards));
     request.set_cut_id(cut.id);
-    if (!cut.tables.empty()) {
-      request.mutable_tables()->Add(cut.tables[s].begin(), cut.tables[s].end());
-    }
+    if (!tables.empty()) request.mutable_tables()->Add(tables[s].begin(), tables[s].end());
+    if (base.has_value()) *request.mutable_base() = *base;
     return storage_->Write(server(s).service, request, &responses[s]);
   }));
   WrittenSnapshot written;

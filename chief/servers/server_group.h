@@ -57,11 +57,24 @@ class ServerGroup {
     int64_t longest_cut_microseconds = 0;
   };
   // A cut of all shards, which the servers keep for WriteSnapshot.
+  // What the cuts have of all tables.
+  struct RowCounts {
+    int64_t all = 0;
+    int64_t changed = 0;  // since the base
+  };
   struct Cut {
     uint64_t id = 0;
     int64_t committed_round = -1;  // the same in all shards; -1: none
     // Of each server: for each table, where its rows are in the whole.
     std::vector<std::vector<v1::TableRows>> tables = {};
+    // The same of what has changed since the base, for a delta; empty: none is possible.
+    std::vector<std::vector<v1::TableRows>> changes = {};
+    RowCounts rows = {};
+  };
+  // Of tables' rows: see PrepareCutRequest.
+  struct CutChanges {
+    bool keep = false;
+    uint64_t base = 0;  // id of a cut whose snapshot is committed; 0: none
   };
   // See CommitRoundRequest.
   struct Round {
@@ -163,12 +176,14 @@ class ServerGroup {
   // whose push is not in it. UNAVAILABLE: a server does not answer, or the shards have not
   // committed the same rounds. Those that are behind then count the rounds as lost, so that the
   // next cut is possible.
-  absl::StatusOr<Cut> PrepareCut(absl::FunctionRef<void()> begin);
+  absl::StatusOr<Cut> PrepareCut(absl::FunctionRef<void()> begin, const CutChanges& changes);
 
   // Has every server write its part of this cut as the snapshot of `step`, which has
-  // `num_data_shards` data files.
+  // `num_data_shards` data files; with `base`, the snapshot of the cut's base, as a delta on that,
+  // which Cut::changes says is possible.
   absl::StatusOr<WrittenSnapshot> WriteSnapshot(const Cut& cut, int64_t step,
-                                                size_t num_data_shards);
+                                                size_t num_data_shards,
+                                                const std::optional<v1::SnapshotBase>& base);
 
   // Commits a round whose pushes were all acknowledged by all servers. Servers whose shards were
   // made since, or that are leaving, are asked and commit first: as long as no server has committed
@@ -216,8 +231,7 @@ class ServerGroup {
   std::vector<absl::Status> CommitAt(const std::vector<size_t>& at, const Round& round,
                                      bool only_ask, const StopSignal& stop);
   // Puts the servers' rows of each table one behind the other. INTERNAL: their tables differ.
-  absl::StatusOr<std::vector<std::vector<v1::TableRows>>> PlaceRows(
-      const std::vector<v1::PrepareCutResponse>& cuts) const;
+  absl::Status PlaceRows(const std::vector<v1::PrepareCutResponse>& cuts, Cut* cut) const;
   // UNAVAILABLE: a shard has committed other rounds than another.
   absl::Status CheckEqual(const std::vector<v1::PrepareCutResponse>& cuts);
   v1::RequestHeader Header() const;

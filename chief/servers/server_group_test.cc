@@ -365,7 +365,7 @@ TEST_F(ServerGroupTest, AServerThatIsEndingIsNotToldWhoIsLost) {
 TEST_F(ServerGroupTest, ASlowSnapshotDelaysNobody) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   servers_[0].Block(&ParameterControl::WriteSnapshot, true);
-  std::thread writes([&] { EXPECT_TRUE(group_.WriteSnapshot({kCut}, 0, 3).ok()); });
+  std::thread writes([&] { EXPECT_TRUE(group_.WriteSnapshot({kCut}, 0, 3, {}).ok()); });
   servers_[0].AwaitSnapshots(1);
   EXPECT_EQ(Store(3), absl::OkStatus());
   group_.Announce(MembersOf(1, {7}), {});
@@ -472,7 +472,7 @@ TEST_F(ServerGroupTest, StopEndsARepeatedCommit) {
 TEST_F(ServerGroupTest, WriteSnapshotJoinsTheParts) {
   const std::string directory = FreshDirectory();
   for (FakeParameterServer& server : servers_) server.SetModelDir(directory);
-  const auto written = group_.WriteSnapshot({kCut}, 7, 3);
+  const auto written = group_.WriteSnapshot({kCut}, 7, 3, {});
   ASSERT_TRUE(written.ok()) << written.status();
   ASSERT_EQ(written->entries.size(), 2u);
   EXPECT_EQ(written->entries[0].key, "v0");
@@ -485,17 +485,19 @@ TEST_F(ServerGroupTest, WriteSnapshotJoinsTheParts) {
 TEST_F(ServerGroupTest, ACutIsPreparedEverywhereAndWritten) {
   ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
   bool begun = false;
-  const auto cut = group_.PrepareCut([&] {
-    begun = true;
-    for (FakeParameterServer& server : servers_) {
-      EXPECT_EQ(server.Count(&ParameterControl::PrepareCut), 0);
-    }
-  });
+  const auto cut = group_.PrepareCut(
+      [&] {
+        begun = true;
+        for (FakeParameterServer& server : servers_) {
+          EXPECT_EQ(server.Count(&ParameterControl::PrepareCut), 0);
+        }
+      },
+      {});
   ASSERT_TRUE(cut.ok()) << cut.status();
   EXPECT_TRUE(begun);
   EXPECT_NE(cut->id, 0u);
   EXPECT_EQ(cut->committed_round, 12);
-  group_.WriteSnapshot(*cut, 13, 3).IgnoreError();  // the fakes have no directory
+  group_.WriteSnapshot(*cut, 13, 3, {}).IgnoreError();  // the fakes have no directory
   for (FakeParameterServer& server : servers_) {
     EXPECT_EQ(server.Requests(&ParameterControl::PrepareCut).at(0).cut_id(), cut->id);
     EXPECT_EQ(server.Requests(&ParameterControl::WriteSnapshot).at(0).cut_id(), cut->id);
@@ -505,9 +507,9 @@ TEST_F(ServerGroupTest, ACutIsPreparedEverywhereAndWritten) {
 TEST_F(ServerGroupTest, RowsOfTheSecondServerStandBehindThoseOfTheFirst) {
   servers_[0].SetTableRows({5, 0});
   servers_[1].SetTableRows({3, 9});
-  const auto cut = group_.PrepareCut([] {});
+  const auto cut = group_.PrepareCut([] {}, {});
   ASSERT_TRUE(cut.ok()) << cut.status();
-  group_.WriteSnapshot(*cut, 13, 3).IgnoreError();  // the fakes have no directory
+  group_.WriteSnapshot(*cut, 13, 3, {}).IgnoreError();  // the fakes have no directory
   const auto places = [&](size_t s) {
     const auto request = servers_[s].Requests(&ParameterControl::WriteSnapshot).at(0);
     std::vector<std::pair<int64_t, int64_t>> found;
@@ -520,27 +522,59 @@ TEST_F(ServerGroupTest, RowsOfTheSecondServerStandBehindThoseOfTheFirst) {
   EXPECT_THAT(places(1), testing::ElementsAre(testing::Pair(5, 8), testing::Pair(0, 9)));
 }
 
+TEST_F(ServerGroupTest, ADeltaIsPossibleWhereAllServersKnowWhatHasChanged) {
+  servers_[0].SetTableRows({5, 0});
+  servers_[1].SetTableRows({3, 9});
+  const auto first = group_.PrepareCut([] {}, {.keep = true, .base = 0});
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_THAT(first->changes, testing::IsEmpty());
+  servers_[0].SetChanges({{2, 7}, {0, 0}});
+  servers_[1].SetChanges({{1, 4}, {6, 0}});
+  const auto cut = group_.PrepareCut([] {}, {.keep = true, .base = first->id});
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_EQ(cut->rows.all, 17);
+  EXPECT_EQ(cut->rows.changed, 9);
+  v1::SnapshotBase base;
+  base.set_step(12);
+  group_.WriteSnapshot(*cut, 13, 3, base).IgnoreError();  // the fakes have no directory
+  const auto request = servers_[1].Requests(&ParameterControl::WriteSnapshot).at(0);
+  EXPECT_EQ(request.base().step(), 12);
+  ASSERT_EQ(request.tables_size(), 2);
+  EXPECT_EQ(request.tables(0).first_row(), 2);
+  EXPECT_EQ(request.tables(0).total_rows(), 3);
+  EXPECT_EQ(request.tables(0).first_erased(), 7);
+  EXPECT_EQ(request.tables(0).total_erased(), 11);
+  EXPECT_EQ(request.tables(1).first_row(), 0);
+  EXPECT_EQ(request.tables(1).total_rows(), 6);
+  // One that has lost its shard does not know.
+  servers_[1].Restart();
+  ASSERT_EQ(group_.InitializeServer(1, std::nullopt, {}), absl::OkStatus());
+  const auto next = group_.PrepareCut([] {}, {.keep = true, .base = cut->id});
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_THAT(next->changes, testing::IsEmpty());
+}
+
 TEST_F(ServerGroupTest, CutsOfOtherTablesAreRefused) {
   servers_[0].SetTableRows({5, 0});
   servers_[1].SetTableRows({3});
-  EXPECT_EQ(group_.PrepareCut([] {}).status(),
+  EXPECT_EQ(group_.PrepareCut([] {}, {}).status(),
             absl::InternalError("ps-1: expected a cut of 2 tables as at other servers, found 1"));
 }
 
 TEST_F(ServerGroupTest, AServerThatDoesNotAnswerHasNoCut) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   servers_[1].Sever();
-  EXPECT_EQ(group_.PrepareCut([] {}).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(group_.PrepareCut([] {}, {}).status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(ServerGroupTest, UnequalCutsAreRefusedAndTheNextOnesAreEqual) {
   ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
   servers_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_committed_round(11); });
   EXPECT_EQ(
-      group_.PrepareCut([] {}).status(),
+      group_.PrepareCut([] {}, {}).status(),
       absl::UnavailableError("ps-1: expected a cut of round 12 as at other servers, found 11"));
   EXPECT_TRUE(servers_[1].commits().back().lost());
-  const auto cut = group_.PrepareCut([] {});
+  const auto cut = group_.PrepareCut([] {}, {});
   ASSERT_TRUE(cut.ok()) << cut.status();
   EXPECT_EQ(cut->committed_round, 12);
 }
@@ -554,7 +588,7 @@ TEST_F(ServerGroupTest, NoCutIsPreparedInTheMidstOfARound) {
   });
   servers_[0].AwaitCount(&ParameterControl::CommitRound, 1);
   std::thread cuts([&] {
-    const auto cut = group_.PrepareCut([&] { events.emplace_back("cut"); });
+    const auto cut = group_.PrepareCut([&] { events.emplace_back("cut"); }, {});
     EXPECT_TRUE(cut.ok()) << cut.status();
     EXPECT_EQ(cut->committed_round, 12);
   });
@@ -588,7 +622,7 @@ TEST_F(ServerGroupTest, ARestoredServerCountsTheRoundsOfTheJobAsDone) {
 
 TEST_F(ServerGroupTest, WriteSnapshotReportsWhoCouldNot) {
   servers_[0].FailSnapshots(1);
-  const auto written = group_.WriteSnapshot({kCut}, 0, 3);
+  const auto written = group_.WriteSnapshot({kCut}, 0, 3, {});
   EXPECT_EQ(written.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(written.status().message()), HasSubstr("ps-0: no space"));
 }

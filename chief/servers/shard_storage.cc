@@ -106,6 +106,7 @@ absl::Status Receive(ParameterControl* server, const v1::WriteSnapshotRequest& r
   stream.set_data_shard(request.data_shard());
   stream.set_cut_id(request.cut_id());
   *stream.mutable_tables() = request.tables();
+  if (request.has_base()) *stream.mutable_base() = request.base();
   int64_t received = 0;
   RETURN_IF_ERROR(server->StreamSnapshot(
       stream,

@@ -44,7 +44,8 @@ bool IsDamagedSnapshot(const absl::Status& status) {
 absl::Status Snapshotter::Write(absl::FunctionRef<v1::JobState()> take_state,
                                 absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
   v1::JobState state;
-  const absl::StatusOr<ServerGroup::Cut> cut = servers_->PrepareCut([&] { state = take_state(); });
+  const absl::StatusOr<ServerGroup::Cut> cut =
+      servers_->PrepareCut([&] { state = take_state(); }, ChangesToTell());
   // A snapshot's files are not written a second time: an interruption would damage a good snapshot.
   if (cut.ok() && directory_->SnapshotPrefix(state.global_step()) == latest_prefix()) {
     servers_->NoteSaved(*cut);
@@ -72,11 +73,39 @@ absl::Status Snapshotter::WriteCut(const ServerGroup::Cut& cut, const v1::JobSta
                                    absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
   const std::string prefix = directory_->SnapshotPrefix(state.global_step());
   absl::Status status = EnsureDirectory();
-  const Attempt attempt = {prefix, servers_->size() + 1, servers_->term(), cut};
+  Attempt attempt = {prefix, servers_->size() + 1, servers_->term(), cut};
+  if (BecomesDelta(cut)) attempt.base = base_->name;
   if (status.ok()) status = WriteParts(attempt, state, confirm, kept_step);
   if (status.ok()) SetLatest({state.global_step(), prefix, clock_->Now()});
   if (!status.ok()) RemovePending(attempt);
   return status;
+}
+
+ServerGroup::CutChanges Snapshotter::ChangesToTell() const {
+  ServerGroup::CutChanges changes;
+  changes.keep = deltas();
+  const bool may_follow = base_.has_value() && base_->deltas + 1 < deltas_.full_every &&
+                          base_->delta_bytes <= base_->whole_bytes / 2;
+  if (may_follow) changes.base = base_->cut;
+  return changes;
+}
+
+bool Snapshotter::BecomesDelta(const ServerGroup::Cut& cut) const {
+  return base_.has_value() && !cut.changes.empty() && cut.rows.changed <= cut.rows.all / 2;
+}
+
+void Snapshotter::NoteBase(const Attempt& attempt, const v1::JobState& state, int64_t bytes) {
+  if (!attempt.base.has_value()) {
+    base_.reset();
+    if (state.snapshot_id() == 0) return;  // it has no name
+    base_.emplace().whole_bytes = bytes;
+  }
+  base_->cut = attempt.cut.id;
+  base_->name.set_step(state.global_step());
+  base_->name.set_snapshot_id(state.snapshot_id());
+  if (!attempt.base.has_value()) return;
+  base_->delta_bytes += bytes;
+  ++base_->deltas;
 }
 
 absl::Status Snapshotter::EnsureDirectory() {
@@ -103,14 +132,17 @@ void Snapshotter::RemovePending(const Attempt& attempt) {
 absl::Status Snapshotter::WriteParts(const Attempt& attempt, const v1::JobState& state,
                                      absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
   const absl::Duration start = clock_->Monotonic();
-  ASSIGN_OR_RETURN(
-      ServerGroup::WrittenSnapshot written,
-      servers_->WriteSnapshot(attempt.cut, state.global_step(), attempt.num_data_shards));
+  ASSIGN_OR_RETURN(ServerGroup::WrittenSnapshot written,
+                   servers_->WriteSnapshot(attempt.cut, state.global_step(),
+                                           attempt.num_data_shards, attempt.base));
   RETURN_IF_ERROR(
       AsPassing(Complete(attempt, state, std::move(written.entries), confirm, kept_step)));
   servers_->NoteSaved(attempt.cut);
+  if (deltas()) NoteBase(attempt, state, written.bytes);
   const absl::Duration took = clock_->Monotonic() - start;
-  LogInfo("snapshot of step ", state.global_step(), ": ", written.bytes, " bytes in ",
+  LogInfo("snapshot of step ", state.global_step(),
+          attempt.base.has_value() ? absl::StrCat(", a delta on step ", attempt.base->step()) : "",
+          ": ", written.bytes, " bytes in ",
           absl::FormatDuration(absl::Trunc(took, absl::Milliseconds(1))),
           ", pushes waited at most ", written.longest_cut_microseconds, " us, ", attempt.prefix);
   MutexLock lock(&mu_);

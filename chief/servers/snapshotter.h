@@ -27,6 +27,12 @@ enum class MissingFiles {
   kDamage,  // another snapshot is tried
 };
 
+// Which snapshots of a job with tables are deltas (core/checkpoint/snapshot_chain.h).
+struct DeltaPolicy {
+  // Of so many snapshots, one is whole; 0 and 1: all are.
+  int64_t full_every = 0;
+};
+
 // Figures on snapshots for metrics and status.json.
 struct SnapshotFigures {
   // Step and time of the newest snapshot, also one of a predecessor; -1 and InfinitePast: none.
@@ -48,8 +54,12 @@ class Snapshotter {
  public:
   // Both outlive this.
   Snapshotter(CheckpointDirectory* directory, ServerGroup* servers, RetentionPolicy retention,
-              const Clock* clock)
-      : directory_(directory), servers_(servers), retention_(retention), clock_(clock) {}
+              const Clock* clock, DeltaPolicy deltas = {})
+      : directory_(directory),
+        servers_(servers),
+        retention_(retention),
+        deltas_(deltas),
+        clock_(clock) {}
 
   // Has all servers prepare their cuts, for which `take_state` is called at the right moment
   // (ServerGroup::PrepareCut), and writes the snapshot of that state's global_step: the servers'
@@ -62,7 +72,10 @@ class Snapshotter {
   // the latest snapshot has that step already, nothing is written. A missing model directory is
   // created again. On an error those files of this attempt are removed that have no final name yet,
   // and the latest snapshot is what it was. The snapshot of `kept_step` (kNoStep: none) stays
-  // beside those that the retention keeps.
+  // beside those that the retention keeps. By the policy of deltas, it is one on the newest
+  // snapshot that this object has committed; whole where a server does not know what has changed
+  // since, where that is more than half of the rows, and when the deltas have become half as large
+  // as the whole snapshot below them.
   absl::Status Write(
       absl::FunctionRef<v1::JobState()> take_state,
       absl::FunctionRef<absl::Status()> confirm = [] { return absl::OkStatus(); },
@@ -96,15 +109,31 @@ class Snapshotter {
   SnapshotFigures figures() const;
 
  private:
+  // The newest snapshot that this object has committed, as a base for the next one.
+  struct Base {
+    uint64_t cut = 0;
+    v1::SnapshotBase name;
+    int64_t whole_bytes = 0;  // of the whole snapshot that its chain begins with
+    int64_t delta_bytes = 0;  // of the deltas on that, it included
+    int64_t deltas = 0;       // how many
+  };
   // A snapshot that is being written.
   struct Attempt {
     std::string prefix;
     size_t num_data_shards = 0;
     uint64_t term = 0;
     ServerGroup::Cut cut;
+    std::optional<v1::SnapshotBase> base = std::nullopt;  // of a delta
 
     std::string Pending(const std::string& path) const { return PendingPath(path, term, cut.id); }
   };
+  bool deltas() const { return deltas_.full_every > 1; }
+  // What servers are to tell of changes since the base, if the next snapshot may be a delta.
+  ServerGroup::CutChanges ChangesToTell() const;
+  // Whether the cut is written as a delta on the base.
+  bool BecomesDelta(const ServerGroup::Cut& cut) const;
+  // The snapshot, of so many bytes, is committed.
+  void NoteBase(const Attempt& attempt, const v1::JobState& state, int64_t bytes);
   absl::StatusOr<std::vector<BundleIndexEntry>> WriteChiefPart(const Attempt& attempt,
                                                                v1::JobState state);
   // FAILED_PRECONDITION: a server has another model directory.
@@ -131,7 +160,10 @@ class Snapshotter {
   CheckpointDirectory* const directory_;
   ServerGroup* const servers_;
   const RetentionPolicy retention_;
+  const DeltaPolicy deltas_;
   const Clock* const clock_;
+
+  std::optional<Base> base_;  // used by Write alone
 
   mutable Mutex mu_;
   std::optional<SnapshotInfo> latest_ ABSL_GUARDED_BY(mu_);

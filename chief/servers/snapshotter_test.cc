@@ -103,6 +103,80 @@ TEST_F(SnapshotterTest, KeepsAsManyAsThePolicySays) {
   EXPECT_THAT(Steps(), ElementsAre(2, 3));
 }
 
+class DeltaSnapshotterTest : public SnapshotterTest {
+ protected:
+  DeltaSnapshotterTest() {
+    for (FakeParameterServer& fake : fakes_) fake.SetTableRows({1000});
+    SetChanges(10);
+  }
+  void SetChanges(int64_t rows) {
+    for (FakeParameterServer& fake : fakes_) fake.SetChanges({{rows, 1}});
+  }
+  // The step that the snapshot is a delta on; -1: it is whole; -2: it fails.
+  int64_t WriteNamed(int64_t step, Snapshotter* snapshotter) {
+    const absl::Status status = snapshotter->Write([&] {
+      v1::JobState state = StateOfStep(step);
+      state.set_snapshot_id(static_cast<uint64_t>(1000 + step));
+      return state;
+    });
+    if (!status.ok()) return -2;
+    const auto request = fakes_[1].Requests(&ParameterControl::WriteSnapshot).back();
+    if (!request.has_base()) return -1;
+    EXPECT_EQ(request.base().snapshot_id(), static_cast<uint64_t>(1000 + request.base().step()));
+    EXPECT_EQ(request.tables(0).total_erased(), 2);
+    return request.base().step();
+  }
+  int64_t WriteNamed(int64_t step) { return WriteNamed(step, &deltas_); }
+  std::vector<int64_t> WriteSteps(int64_t first, int64_t last) {
+    std::vector<int64_t> bases;
+    for (int64_t step = first; step <= last; ++step) bases.push_back(WriteNamed(step));
+    return bases;
+  }
+
+  Snapshotter deltas_{&directory_, &servers_, RetentionPolicy{}, &clock_, {.full_every = 3}};
+};
+
+TEST_F(DeltaSnapshotterTest, OneOfSoManyIsWhole) {
+  // The fakes' files have equally many bytes, so two deltas are more than half of a whole one.
+  EXPECT_THAT(WriteSteps(1, 7), ElementsAre(-1, 1, -1, 3, -1, 5, -1));
+  Snapshotter small(&directory_, &servers_, RetentionPolicy{}, &clock_, {.full_every = 2});
+  EXPECT_EQ(WriteNamed(8, &small), -1);  // another process does not know the base
+  EXPECT_EQ(WriteNamed(9, &small), 8);
+  EXPECT_EQ(WriteNamed(10, &small), -1);
+}
+
+TEST_F(DeltaSnapshotterTest, AFailedSnapshotIsNoBase) {
+  EXPECT_THAT(WriteSteps(1, 1), ElementsAre(-1));
+  fakes_[1].FailSnapshots(1);
+  EXPECT_EQ(WriteNamed(2), -2);
+  // The fake knows the changes since its last cut alone, and is asked for those since step 1.
+  EXPECT_EQ(WriteNamed(3), -1);
+  EXPECT_EQ(WriteNamed(4), 3);
+}
+
+TEST_F(DeltaSnapshotterTest, ManyChangesAreWrittenWhole) {
+  SetChanges(501);
+  EXPECT_THAT(WriteSteps(1, 2), ElementsAre(-1, -1));
+  SetChanges(500);
+  EXPECT_EQ(WriteNamed(3), 2);
+}
+
+TEST_F(DeltaSnapshotterTest, AServerThatDoesNotKnowWritesWhole) {
+  EXPECT_EQ(WriteNamed(1), -1);
+  fakes_[0].Restart();
+  v1::InitializeShardResponse response;
+  ASSERT_EQ(fakes_[0].Initialize({}, &response), absl::OkStatus());
+  EXPECT_THAT(WriteSteps(2, 3), ElementsAre(-1, 2));
+}
+
+TEST_F(DeltaSnapshotterTest, WithoutThePolicyAllAreWhole) {
+  EXPECT_EQ(WriteNamed(1, &snapshotter_), -1);
+  EXPECT_EQ(WriteNamed(2, &snapshotter_), -1);
+  const auto request = fakes_[1].Requests(&ParameterControl::PrepareCut).back();
+  EXPECT_FALSE(request.keep_changes());
+  EXPECT_EQ(request.base_cut(), 0u);
+}
+
 TEST_F(SnapshotterTest, AFailureLeavesNothingBehind) {
   Write(1);
   const auto before = ListDirectory(directory_.model_dir());

@@ -15,7 +15,9 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_format.h"
+#include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/presence.h"
+#include "core/checkpoint/snapshot_chain.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
@@ -103,24 +105,73 @@ absl::StatusOr<std::map<std::string, std::string>> LeasedSnapshots(FileSystem* f
   return leased;
 }
 
-// Removes the snapshots that neither `policy` nor a lease keeps from `snapshots` (oldest first) and
-// returns those whose files must be deleted.
+// The prefixes of the bases of those that are deltas, by prefix.
+using Bases = std::map<std::string, std::string>;
+
+// Where there are deltas, a damaged snapshot counts as one on the snapshot before it, so that a
+// chain to fall back on stays. Other errors of BaseOf.
+absl::StatusOr<Bases> BasesOf(absl::Span<const SnapshotInfo> snapshots, FileSystem* file_system) {
+  Bases bases, of_damaged;
+  const SnapshotInfo* before = nullptr;
+  for (const SnapshotInfo& snapshot : snapshots) {
+    const auto bundle = BundleReader::Open(snapshot.prefix, file_system);
+    absl::Status status = bundle.status();
+    if (status.ok()) {
+      const auto base = BaseOf(**bundle);
+      status = base.status();
+      if (base.ok() && base->has_value()) {
+        bases[snapshot.prefix] = BasePrefix(snapshot.prefix, **base);
+      }
+    }
+    if (!status.ok() && !absl::IsDataLoss(status) && !absl::IsNotFound(status)) return status;
+    if (!status.ok() && before != nullptr) of_damaged[snapshot.prefix] = before->prefix;
+    before = &snapshot;
+  }
+  if (!bases.empty()) bases.merge(of_damaged);
+  return bases;
+}
+
+// Adds what the snapshot builds on.
+void AddBases(const std::string& prefix, const Bases& bases, std::set<std::string>* needed) {
+  for (auto base = bases.find(prefix); base != bases.end(); base = bases.find(base->second)) {
+    if (!needed->insert(base->second).second) return;
+  }
+}
+
+// What the newest `keep` snapshots, leased ones and that of the policy's kept step build on.
+std::set<std::string> Needed(const RetentionPolicy& policy,
+                             const std::map<std::string, std::string>& leased, const Bases& bases,
+                             absl::Span<const SnapshotInfo> snapshots, size_t keep) {
+  std::set<std::string> needed;
+  for (size_t i = 0; i < snapshots.size(); ++i) {
+    const SnapshotInfo& snapshot = snapshots[i];
+    const bool stays = i + keep >= snapshots.size() || leased.contains(snapshot.prefix) ||
+                       (policy.kept_step != kNoStep && snapshot.step == policy.kept_step);
+    if (stays) AddBases(snapshot.prefix, bases, &needed);
+  }
+  return needed;
+}
+
+// Removes the snapshots that neither `policy` nor a lease keeps, nor one that stays builds on, from
+// `snapshots` (oldest first) and returns those whose files must be deleted.
 std::vector<SnapshotInfo> TakeSurplus(const RetentionPolicy& policy,
                                       const std::map<std::string, std::string>& leased,
-                                      std::vector<SnapshotInfo>* snapshots,
+                                      const Bases& bases, std::vector<SnapshotInfo>* snapshots,
                                       absl::Time* last_preserved) {
   const size_t keep = std::max<int64_t>(policy.keep_max, 0);
   if (keep == 0 || snapshots->size() <= keep) return {};
+  const std::set<std::string> needed = Needed(policy, leased, bases, *snapshots, keep);
   const auto end = snapshots->end() - static_cast<std::ptrdiff_t>(keep);
   std::vector<SnapshotInfo> kept;
   std::vector<SnapshotInfo> surplus;
   for (auto it = snapshots->begin(); it != end; ++it) {
-    const bool preserve = policy.keep_every_n_hours > 0 &&
+    const bool preserve = policy.keep_every_n_hours > 0 && !bases.contains(it->prefix) &&
                           it->time - absl::Hours(policy.keep_every_n_hours) >= *last_preserved;
     if (const auto lease = leased.find(it->prefix); lease != leased.end()) {
       LogInfo("snapshot ", it->prefix, " stays until ", lease->second, " has read it");
       kept.push_back(*it);
-    } else if (policy.kept_step != kNoStep && it->step == policy.kept_step) {
+    } else if ((policy.kept_step != kNoStep && it->step == policy.kept_step) ||
+               needed.contains(it->prefix)) {
       kept.push_back(*it);
     } else if (preserve) {
       *last_preserved = it->time;
@@ -136,13 +187,16 @@ std::vector<SnapshotInfo> TakeSurplus(const RetentionPolicy& policy,
 // Of the snapshots that a state file names (oldest first), the remains of deletions that failed:
 // the index is gone, and they are older than those that `policy` keeps of `present`. Another
 // snapshot whose index is out of sight is not touched, since storage may show it again.
-std::vector<SnapshotInfo> Remains(const RetentionPolicy& policy,
+std::vector<SnapshotInfo> Remains(const RetentionPolicy& policy, const Bases& bases,
                                   const std::vector<SnapshotInfo>& named,
                                   const std::vector<SnapshotInfo>& present) {
   const size_t keep = std::max<int64_t>(policy.keep_max, 0);
   if (keep == 0 || present.size() < keep) return {};
   std::set<std::string> there;
-  for (const SnapshotInfo& snapshot : present) there.insert(snapshot.prefix);
+  for (const SnapshotInfo& snapshot : present) {
+    there.insert(snapshot.prefix);
+    AddBases(snapshot.prefix, bases, &there);
+  }
   const std::string& oldest_kept = present[present.size() - keep].prefix;
   std::vector<SnapshotInfo> remains;
   for (const SnapshotInfo& snapshot : named) {
@@ -225,10 +279,15 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
   snapshots.push_back({step, prefix, now});
   ASSIGN_OR_RETURN(const auto leased, LeasedSnapshots(file_system_, model_dir_, now));
   std::vector<SnapshotInfo> surplus;
-  if (old.has_value()) surplus = Remains(policy, old->snapshots, snapshots);
-  if (deletes) {
+  absl::StatusOr<Bases> bases = Bases();
+  const bool may_delete =
+      policy.keep_max > 0 && snapshots.size() >= static_cast<size_t>(policy.keep_max);
+  if (policy.deltas && may_delete) bases = BasesOf(snapshots, file_system_);
+  if (!bases.ok()) LogWarning("no surplus snapshot is deleted now: ", bases.status().message());
+  if (bases.ok() && old.has_value()) surplus = Remains(policy, *bases, old->snapshots, snapshots);
+  if (bases.ok() && deletes) {
     const std::vector<SnapshotInfo> dropped =
-        TakeSurplus(policy, leased, &snapshots, &state.last_preserved);
+        TakeSurplus(policy, leased, *bases, &snapshots, &state.last_preserved);
     surplus.insert(surplus.end(), dropped.begin(), dropped.end());
   }
   RETURN_IF_ERROR(WriteState(&state));

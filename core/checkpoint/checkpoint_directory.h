@@ -33,10 +33,14 @@ struct RetentionPolicy {
   // The number of newest snapshots that are kept; 0: all.
   int64_t keep_max = 5;
   // A snapshot that is dropped stays on disk (not in the state file) if it is this many hours
-  // younger than the last one that stayed (at first: than the first commit); 0: none stays.
+  // younger than the last one that stayed (at first: than the first commit), and whole; 0: none
+  // stays.
   double keep_every_n_hours = 0;
   // The snapshot of this step stays, too; kNoStep: none.
   int64_t kept_step = kNoStep;
+  // What a delta that stays builds on stays, in the state file too (snapshot_chain.h). False: there
+  // are no deltas, so that no snapshot is opened to see.
+  bool deltas = true;
 };
 
 // What a state file may name beyond the snapshots in its directory and beneath.

@@ -13,6 +13,7 @@
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_testing.h"
+#include "core/checkpoint/table_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -115,6 +116,71 @@ TEST_F(CheckpointDirectoryTest, AChosenSnapshotOutlivesTheRetention) {
   EXPECT_THAT(StepsOnDisk(), ElementsAre(2, 4));
   WriteAndCommit(5, {.keep_max = 1});
   EXPECT_THAT(Steps(), ElementsAre(5));
+}
+
+class ChainDirectoryTest : public CheckpointDirectoryTest {
+ protected:
+  // A delta on `base`; whole: kNoStep.
+  void CommitLink(int64_t step, int64_t base, const RetentionPolicy& policy) {
+    TestLink link = {NameOf(step)};
+    if (base != kNoStep) link.base = NameOf(base);
+    link.all.resize(1);
+    link.erased.resize(1);
+    for (const auto& [id, row] : table_.rows) link.all[0].insert(id);
+    WriteTables(FileSystem::Real(), directory_.SnapshotPrefix(step), {table_}, 1, nullptr, link);
+    const absl::Status status = directory_.Commit(step, policy);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  static v1::SnapshotBase NameOf(int64_t step) {
+    return TestSnapshotName(step, static_cast<uint64_t>(1000 + step));
+  }
+
+  const TestTable table_ = UsersTable(3);
+};
+
+TEST_F(ChainDirectoryTest, WhatADeltaBuildsOnOutlivesTheRetention) {
+  const RetentionPolicy policy = {.keep_max = 2};
+  CommitLink(1, kNoStep, policy);
+  CommitLink(2, 1, policy);
+  CommitLink(3, 2, policy);
+  CommitLink(4, 3, policy);
+  EXPECT_THAT(Steps(), ElementsAre(1, 2, 3, 4));
+  CommitLink(5, kNoStep, policy);
+  EXPECT_THAT(Steps(), ElementsAre(1, 2, 3, 4, 5));
+  CommitLink(6, 5, policy);
+  EXPECT_THAT(Steps(), ElementsAre(5, 6));
+  EXPECT_THAT(StepsOnDisk(), ElementsAre(5, 6));
+}
+
+TEST_F(ChainDirectoryTest, OnlyWholeSnapshotsArePreservedEveryFewHours) {
+  const RetentionPolicy policy = {.keep_max = 1, .keep_every_n_hours = 1};
+  for (int64_t step = 1; step <= 7; ++step) {
+    CommitLink(step, step % 3 == 1 ? kNoStep : step - 1, policy);
+    clock_.Advance(absl::Hours(2));
+  }
+  EXPECT_THAT(Steps(), ElementsAre(7));
+  EXPECT_THAT(StepsOnDisk(), ElementsAre(4, 7));
+}
+
+TEST_F(ChainDirectoryTest, ADamagedDeltaDoesNotCostTheChainBelowIt) {
+  const RetentionPolicy policy = {.keep_max = 2};
+  CommitLink(1, kNoStep, policy);
+  CommitLink(2, 1, policy);
+  CommitLink(3, 2, policy);
+  WriteRawFile(IndexPath(directory_.SnapshotPrefix(3)), "index");
+  CommitLink(4, 3, policy);
+  CommitLink(5, 4, policy);
+  EXPECT_THAT(Steps(), ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST_F(ChainDirectoryTest, NothingIsDeletedWhereItIsNotKnownWhatASnapshotBuildsOn) {
+  const RetentionPolicy policy = {.keep_max = 1};
+  CommitLink(1, kNoStep, policy);
+  // Of a newer format.
+  WriteTables(FileSystem::Real(), directory_.SnapshotPrefix(2), {table_}, 1,
+              [](v1::ShardState* state) { state->set_format(99); });
+  ASSERT_TRUE(directory_.Commit(2, policy).ok());
+  EXPECT_THAT(Steps(), ElementsAre(1, 2));
 }
 
 TEST_F(CheckpointDirectoryTest, RollBackMakesAnEarlierSnapshotTheLatest) {

@@ -95,8 +95,8 @@ absl::StatusOr<std::vector<RowCounts>> RecordRows::ReadCounts(const BundleReader
     return Wrong(snapshot, p,
                  absl::StrCat("the common row counts ", counts[p].common, ", the others ", sum));
   }
-  if (known == table->total_rows) return counts;
-  return absl::DataLossError(absl::StrCat(snapshot.prefix(), ": ", table->total_rows,
+  if (known == table->AllRows()) return counts;
+  return absl::DataLossError(absl::StrCat(snapshot.prefix(), ": ", table->AllRows(),
                                           " rows, of which ", known, " are records'"));
 }
 
