@@ -159,7 +159,7 @@ class Differ {
     if (a.table != nullptr && b.table != nullptr) return DiffTables(a, b, tolerance_);
     const StoredTable& table = a.table != nullptr ? *a.table : *b.table;
     return absl::StrCat("only in the ", a.table != nullptr ? "first" : "second", ", ",
-                        table.total_rows, " rows of dim ", table.spec.dim);
+                        table.AllRows(), " rows of dim ", table.spec.dim);
   }
 
   absl::Status CompareTensors(const TensorInfo& a, const TensorInfo& b) {

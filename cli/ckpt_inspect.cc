@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -19,6 +20,7 @@
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/snapshot_chain.h"
 #include "core/config/train_config.h"
 #include "core/tensor_files/keelson_state.h"
 #include "core/tensor_files/snapshot_name.h"
@@ -43,6 +45,14 @@ int64_t BytesOnDisk(const std::string& prefix) {
     if (file.ok()) bytes += static_cast<int64_t>((*file)->size());
   }
   return bytes;
+}
+
+// "whole", "delta on 100"; of a snapshot that cannot be read "-".
+std::string KindText(const absl::StatusOr<std::unique_ptr<BundleReader>>& bundle) {
+  if (!bundle.ok()) return "-";
+  const absl::StatusOr<std::optional<v1::SnapshotBase>> base = BaseOf(**bundle);
+  if (!base.ok()) return "-";
+  return base->has_value() ? absl::StrCat("delta on ", (*base)->step()) : "whole";
 }
 
 std::string TimeText(absl::Time time) {
@@ -137,7 +147,7 @@ void VerifyOne(const std::string& prefix, bool* sound, std::ostream* out) {
 absl::Status ListSnapshots(const std::string& directory, std::ostream* out, ForeignPaths foreign) {
   ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, SnapshotsOf(directory, foreign));
   TextTable table;
-  table.AddRow({"step", "time (UTC)", "bytes", "tensors", "snapshot"});
+  table.AddRow({"step", "time (UTC)", "bytes", "tensors", "kind", "snapshot"});
   for (size_t i = 0; i < snapshots.size(); ++i) {
     const SnapshotInfo& snapshot = snapshots[i];
     const auto bundle = BundleReader::Open(snapshot.prefix);
@@ -146,7 +156,8 @@ absl::Status ListSnapshots(const std::string& directory, std::ostream* out, Fore
     if (!bundle.ok()) absl::StrAppend(&remark, " damaged: ", bundle.status().message());
     table.AddRow({snapshot.step == kNoStep ? "-" : absl::StrCat(snapshot.step),
                   TimeText(snapshot.time), absl::StrCat(BytesOnDisk(snapshot.prefix)),
-                  bundle.ok() ? absl::StrCat((*bundle)->List().size()) : "-", remark});
+                  bundle.ok() ? absl::StrCat((*bundle)->List().size()) : "-", KindText(bundle),
+                  remark});
   }
   *out << table.ToString();
   return absl::OkStatus();
@@ -161,6 +172,8 @@ absl::Status ShowSnapshot(const std::string& name, std::ostream* out, ForeignPat
   facts.AddRow(
       {"size", absl::StrCat(BytesOnDisk(prefix), " bytes in ", bundle->contents().data_sizes.size(),
                             " data files and the index")});
+  ASSIGN_OR_RETURN(const std::optional<v1::SnapshotBase> base, BaseOf(*bundle));
+  if (base.has_value()) facts.AddRow({"delta on", ToString(*base)});
   if (state.job.has_value()) AddJob(*state.job, &facts);
   for (const auto& [tensor, shard] : state.shards) AddShard(tensor, shard, &facts);
   RETURN_IF_ERROR(AddTables(*bundle, &facts));

@@ -25,6 +25,12 @@ std::string FloatsText(absl::Span<const float> floats) {
   });
 }
 
+// Of a delta.
+std::string ChangesText(const StoredTables& stored, const StoredTable& table) {
+  if (stored.base_name() == nullptr) return "";
+  return absl::StrCat(", changed: ", table.total_rows, ", erased: ", table.total_erased);
+}
+
 }  // namespace
 
 absl::Status AddTables(const BundleReader& bundle, TextTable* facts) {
@@ -35,8 +41,9 @@ absl::Status AddTables(const BundleReader& bundle, TextTable* facts) {
       slots.push_back(absl::StrCat(slot.name, " [", slot.floats, "]"));
     }
     facts->AddRow({absl::StrCat("table ", absl::CHexEscape(table.spec.name)),
-                   absl::StrCat("rows: ", table.total_rows, ", dim ", table.spec.dim,
-                                ", slots: ", slots.empty() ? "none" : absl::StrJoin(slots, ", "))});
+                   absl::StrCat("rows: ", table.AllRows(), ", dim ", table.spec.dim,
+                                ", slots: ", slots.empty() ? "none" : absl::StrJoin(slots, ", "),
+                                ChangesText(stored, table))});
   }
   return absl::OkStatus();
 }

@@ -43,7 +43,7 @@ absl::Status ExportedTables::AddTable(const StoredTable& table, bool slots) {
   const std::string& name = table.spec.name;
   std::vector<std::string> missing;
   RETURN_IF_ERROR(stored_->CheckColumns(table, {}, &missing));
-  const int64_t rows = table.total_rows;
+  const int64_t rows = table.AllRows();
   const auto add = [&](std::string tensor, BundleDtype dtype, Shape shape, auto bytes,
                        std::vector<TableSlot> of_slots = {}) {
     TensorInfo info{std::move(tensor), dtype, std::move(shape)};

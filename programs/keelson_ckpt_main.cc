@@ -11,6 +11,7 @@
 #include "cli/ckpt_export.h"
 #include "cli/ckpt_import.h"
 #include "cli/ckpt_inspect.h"
+#include "cli/ckpt_merge.h"
 #include "cli/ckpt_rollback.h"
 #include "cli/ckpt_tables.h"
 #include "cli/command_line.h"
@@ -188,6 +189,22 @@ void AddImport(CLI::App* app, Flags* flags, Command* command) {
   from->callback([=] { *command = [=] { return Import(*flags); }; });
 }
 
+void AddMerge(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* merge = app->add_subcommand(
+      "merge", "Makes of a delta, with the snapshots that it builds on, a whole snapshot");
+  merge->add_option("NAME", flags->name, kSnapshotHelp)->required();
+  merge
+      ->add_option("MODEL_DIR", flags->other,
+                   "Another directory, in which the snapshot becomes the newest")
+      ->required();
+  AddForeignPaths(merge, flags);
+  merge->callback([=] {
+    *command = [=] {
+      return Done(MergeSnapshot(flags->name, flags->other, &std::cout, Foreign(*flags)));
+    };
+  });
+}
+
 void AddRollback(CLI::App* app, Flags* flags, Command* command) {
   CLI::App* rollback = app->add_subcommand(
       "rollback",
@@ -215,6 +232,7 @@ int main(int argc, char** argv) {
   keelson::AddDiff(&app, &flags, &command);
   keelson::AddExport(&app, &flags, &command);
   keelson::AddImport(&app, &flags, &command);
+  keelson::AddMerge(&app, &flags, &command);
   keelson::AddRollback(&app, &flags, &command);
   return keelson::RunCommandLine(&app, &command, argc, argv, &std::cout);
 }

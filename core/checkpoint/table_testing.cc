@@ -73,6 +73,7 @@ void WriteName(FileSystem* file_system, const std::string& prefix, const v1::Sna
   v1::JobState state;
   state.set_global_step(name.step());
   state.set_snapshot_id(name.snapshot_id());
+  ASSERT_EQ((*writer)->AddInt64("global_step", name.step()), absl::OkStatus());
   ASSERT_EQ((*writer)->AddString(kJobStateName, state.SerializeAsString()), absl::OkStatus());
   const auto written = (*writer)->Finish();
   ASSERT_TRUE(written.ok()) << written.status();

@@ -1,6 +1,5 @@
 #include "core/tensor_files/table_tensors.h"
 
-#include "absl/strings/str_cat.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "core/checkpoint/table_columns.h"
 
@@ -10,7 +9,7 @@ std::set<std::string> TableTensorNames(const StoredTables& stored, const StoredT
   const std::string& name = table.spec.name;
   std::set<std::string> names = {KeysTensorName(name), ValuesTensorName(name),
                                  LastStepTensorName(name), UpdatesTensorName(name),
-                                 absl::StrCat(name, "/erased")};
+                                 ErasedTensorName(name)};
   for (const TableSlot& slot : stored.SlotsOf(table)) names.insert(SlotTensorName(name, slot.name));
   return names;
 }

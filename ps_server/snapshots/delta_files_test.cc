@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/chain_merge.h"
 #include "core/checkpoint/shard_state.h"
 #include "core/checkpoint/snapshot_chain.h"
 #include "gmock/gmock.h"
@@ -22,7 +23,12 @@ using ::testing::HasSubstr;
 // Writes the snapshots of two shards, whose steps are the numbers of the snapshots.
 class DeltaFilesTest : public TableFilesTest {
  protected:
-  DeltaFilesTest() : stores_(NewShards(TestTablePlacement(2), kOptimizer)) {}
+  explicit DeltaFilesTest(const Placement& placement = TestTablePlacement(2))
+      : stores_(NewShards(placement, kOptimizer)) {
+    for (const char* const directory : {"/job/whole", "/job/merged"}) {
+      EXPECT_TRUE(files_.CreateDirectories(directory).ok());
+    }
+  }
 
   static std::string PrefixOf(int64_t step) { return absl::StrCat("/job/model.ckpt-", step); }
   static v1::SnapshotBase NameOf(int64_t step) {
@@ -100,6 +106,70 @@ TEST_F(DeltaFilesTest, AChainIsRestoredOnAnyNumberOfServers) {
     for (const auto& store : restored) EXPECT_EQ(store->tables()->steps_done(), 5);
     EXPECT_EQ(ContentsOf(RestoreAll(shards, kOptimizer, PrefixOf(1))), at_1);
   }
+}
+
+class ExpiringDeltaFilesTest : public DeltaFilesTest {
+ protected:
+  ExpiringDeltaFilesTest() : DeltaFilesTest(PlacementOf(2)) {}
+
+  // Rows of one table expire, those of the other are counted before they are made.
+  static Placement PlacementOf(size_t shards) {
+    std::vector<TableSpec> tables = TestTables();
+    tables[0].admit_after = 2;
+    tables[1].expire_after_steps = 4;
+    return Placement::Compute(TestVariables(), shards, 1000, tables);
+  }
+  void PushAndSweep(uint64_t sequence, const std::vector<uint64_t>& ids) {
+    PushToAll(stores_, sequence, ids);
+    for (const auto& store : stores_) store->tables()->Sweep(100'000);
+  }
+};
+
+TEST_F(ExpiringDeltaFilesTest, ErasedRowsStayErased) {
+  PushAndSweep(1, SpreadIds(0, 1000));
+  WriteWhole(1);
+  for (uint64_t step = 2; step < 12; ++step) PushAndSweep(step, SpreadIds(0, 300));
+  TableContents now = Contents();
+  EXPECT_EQ(now[1].size(), 300u);
+  EXPECT_EQ(now[0].size(), 300u);
+  EXPECT_EQ(now[2].size(), 700u);  // ghosts
+  WriteDelta(2);
+  for (const size_t shards : {1, 2, 3}) {
+    EXPECT_EQ(ContentsOf(RestoreAll(PlacementOf(shards), kOptimizer, PrefixOf(2))), now) << shards;
+  }
+  // Some come back, and others go.
+  for (uint64_t step = 12; step < 20; ++step) PushAndSweep(step, SpreadIds(200, 300));
+  WriteDelta(3);
+  now = Contents();
+  EXPECT_EQ(now[1].size(), 300u);
+  EXPECT_EQ(now[2].size(), 500u);
+  for (const size_t shards : {1, 2, 3}) {
+    EXPECT_EQ(ContentsOf(RestoreAll(PlacementOf(shards), kOptimizer, PrefixOf(3))), now) << shards;
+  }
+}
+
+TEST_F(ExpiringDeltaFilesTest, AChainIsMergedToWhatWouldHaveBeenWritten) {
+  PushAndSweep(1, SpreadIds(0, 1000));
+  WriteWhole(1);
+  for (uint64_t step = 2; step < 12; ++step) PushAndSweep(step, SpreadIds(0, 300));
+  WriteDelta(2);
+  for (uint64_t step = 12; step < 20; ++step) PushAndSweep(step, SpreadIds(200, 300));
+  WriteDelta(3);
+  // The same of the same instant.
+  std::vector<ShardCut> cuts;
+  for (const auto& store : stores_) cuts.push_back(store->Cut());
+  WriteCuts(stores_, cuts, "/job/whole/model.ckpt-3", NameOf(3));
+  const auto bundle = BundleReader::Open(PrefixOf(3), &files_);
+  ASSERT_TRUE(bundle.ok()) << bundle.status();
+  ASSERT_EQ(MergeChain(**bundle, "/job/merged/model.ckpt-3", &files_), absl::OkStatus());
+  const auto same = [&](const auto& path_of) {
+    return Content(path_of("/job/whole/model.ckpt-3")) ==
+           Content(path_of("/job/merged/model.ckpt-3"));
+  };
+  for (size_t f = 0; f < 3; ++f) {
+    EXPECT_TRUE(same([f](const char* prefix) { return DataPath(prefix, f, 3); })) << f;
+  }
+  EXPECT_TRUE(same([](const char* prefix) { return IndexPath(prefix); }));
 }
 
 TEST_F(DeltaFilesTest, ADeltaWithoutChangesIsRestored) {

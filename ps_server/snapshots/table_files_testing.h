@@ -164,7 +164,8 @@ class TableFilesTest : public testing::Test {
                  const std::string& prefix = kTablePrefix, const v1::SnapshotBase& id = {},
                  const std::optional<v1::SnapshotBase>& base = {}) {
     const bool tables = stores[0]->tables() != nullptr;
-    const auto places = PlacesOf(cuts, tables ? stores[0]->tables()->tables_and_ghosts().size() : 0, base);
+    const auto places =
+        PlacesOf(cuts, tables ? stores[0]->tables()->tables_and_ghosts().size() : 0, base);
     std::vector<BundleIndexEntry> entries;
     const bool named = id.snapshot_id() != 0;
     const size_t files = stores.size() + (named ? 1 : 0);
