@@ -43,10 +43,14 @@ class RowSlab {
 
   // The same, or null if the number, any, is not in use or its row is not live.
   RowHeader* LiveRow(uint32_t number) const {
+    RowHeader* const row = RowOrNull(number);
+    return row != nullptr && row->live() ? row : nullptr;
+  }
+  // The same, or null where there is surely none; nothing is read of the row.
+  RowHeader* RowOrNull(uint32_t number) const {
     const Place place = PlaceOf(number);
     if (place.chunk >= chunks_.size() || place.row >= chunks_[place.chunk].end) return nullptr;
-    RowHeader* const row = RowAt(place.chunk, place.row);
-    return row->live() ? row : nullptr;
+    return RowAt(place.chunk, place.row);
   }
 
   size_t rows() const { return rows_; }
@@ -54,6 +58,12 @@ class RowSlab {
   size_t bytes() const;
   // Whether no further number is left.
   bool full() const;
+
+  // All live rows have numbers below this.
+  uint64_t end() const {
+    if (chunks_.empty()) return 0;
+    return NumberOf(chunks_.size() - 1, 0) + chunks_.back().end;
+  }
 
   // Calls visit(number, row) for the live rows among the next `max_places` places from number *next
   // on, ascending, and sets *next behind them; false: those were the last ones.

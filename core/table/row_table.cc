@@ -152,6 +152,24 @@ bool RowTable::Visit(uint64_t* next, size_t max_places,
   return slab_.VisitLive(next, max_places, [&](uint32_t, const RowHeader* row) { visit(*row); });
 }
 
+size_t RowTable::Sample(uint64_t random, absl::Span<const RowHeader*> rows) const {
+  const uint64_t end = slab_.end();
+  if (end == 0) return 0;
+  size_t n = 0;
+  // Twice, for some places may be free; all at a time, for each of them is a line to wait for.
+  for (int draw = 0; draw < 2; ++draw) {
+    for (size_t i = n; i < rows.size(); ++i) {
+      random = MixId(random, options_->salt + i);
+      rows[i] = slab_.RowOrNull(static_cast<uint32_t>((random >> 32) * end >> 32));
+      __builtin_prefetch(rows[i]);
+    }
+    for (size_t i = n; i < rows.size(); ++i) {
+      if (rows[i] != nullptr && rows[i]->live()) rows[n++] = rows[i];
+    }
+  }
+  return n;
+}
+
 bool RowTable::Compact(size_t max_places) {
   if (cut_open()) return false;
   while (max_places > 0) {

@@ -76,6 +76,10 @@ class RowTable {
   bool Visit(uint64_t* next, size_t max_places,
              absl::FunctionRef<void(const RowHeader&)> visit) const;
 
+  // Rows at places that `random` decides on, any of them as likely as another; how many: fewer than
+  // `rows` has room for where places are free. A row may be there twice.
+  size_t Sample(uint64_t random, absl::Span<const RowHeader*> rows) const;
+
   // Moves rows from the end of the memory to free places in front, so that memory which erased rows
   // have left can be given back. Looks at `max_places` rows or freed rows at most: a call takes a
   // microsecond for about 10. False: there is nothing more to move, or a cut is open, whose reader

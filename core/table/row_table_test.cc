@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <unordered_map>
 #include <vector>
@@ -146,6 +147,43 @@ TEST(RowTableTest, SmallTablesTakeLittleMemory) {
   test.Create({1});
   EXPECT_LT(test.table.row_bytes() + test.table.index_bytes(), 600u);
   EXPECT_LE(sizeof(RowTable), 256u);
+}
+
+// Of 20 rows, in several chunks, after half of 40 were erased.
+TEST(RowTableTest, SamplesAreOfAllRows) {
+  TableForTest test;
+  std::vector<const RowHeader*> drawn(16);
+  EXPECT_EQ(test.table.Sample(1, absl::MakeSpan(drawn)), 0u);
+  test.Create(IdsFrom(0, 40));
+  for (uint64_t id = 0; id < 40; id += 2) test.table.Erase({id});
+  std::map<uint64_t, int> draws;
+  size_t all = 0;
+  for (uint64_t random = 0; random < 1000; ++random) {
+    const size_t n = test.table.Sample(random, absl::MakeSpan(drawn));
+    EXPECT_GT(n, 2u);
+    all += n;
+    for (size_t i = 0; i < n; ++i) ++draws[drawn[i]->id];
+  }
+  EXPECT_GT(all, 10'000u);
+  EXPECT_EQ(draws.size(), 20u);
+  for (const auto& [id, count] : draws) {
+    EXPECT_EQ(id % 2, 1u);
+    EXPECT_NEAR(count, static_cast<double>(all) / 20, 150) << id;
+  }
+}
+
+TEST(RowTableTest, AVisitPassesEachRowOnce) {
+  TableForTest test;
+  test.Create(IdsFrom(0, 1000));
+  test.table.Erase(IdsFrom(300, 100));
+  std::map<uint64_t, int> seen;
+  uint64_t next = 0;
+  const auto see = [&](const RowHeader& row) { ++seen[row.id]; };
+  int calls = 1;
+  while (test.table.Visit(&next, 64, see)) ++calls;
+  EXPECT_GE(calls, 1000 / 64);
+  EXPECT_EQ(seen.size(), 900u);
+  for (const auto& [id, count] : seen) EXPECT_EQ(count, 1) << id;
 }
 
 TEST(RowTableTest, RowsBeyondTheLimitAreRefusedOneByOne) {

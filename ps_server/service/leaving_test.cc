@@ -7,7 +7,7 @@
 namespace keelson {
 namespace {
 
-constexpr uint64_t kCut = 77;
+constexpr uint64_t kLastCut = 77;
 
 class LeavingTest : public testing::Test {
  protected:
@@ -64,15 +64,15 @@ TEST_F(LeavingTest, LastsUntilASnapshotHasAll) {
   server_.handler.Leave();
   EXPECT_TRUE(Leaving());
   ASSERT_EQ(Push(2), absl::OkStatus()) << "taken until the cut";
-  Prepare(kCut);
+  Prepare(kLastCut);
   EXPECT_TRUE(Leaving());
-  EXPECT_TRUE(Leaving(kCut + 1)) << "an earlier cut";
-  EXPECT_FALSE(Leaving(kCut));
+  EXPECT_TRUE(Leaving(kLastCut + 1)) << "an earlier cut";
+  EXPECT_FALSE(Leaving(kLastCut));
 }
 
 TEST_F(LeavingTest, NothingIsAppliedAfterTheCut) {
   server_.handler.Leave();
-  Prepare(kCut);
+  Prepare(kLastCut);
   EXPECT_EQ(Push(1).code(), absl::StatusCode::kUnavailable) << "the successor takes it";
   EXPECT_EQ(Commit(1).code(), absl::StatusCode::kUnavailable);
 }
@@ -86,16 +86,16 @@ TEST_F(LeavingTest, LastsUntilARoundUnderWayIsCommittedAndSaved) {
   ASSERT_EQ(Stage(2), absl::OkStatus());
   ASSERT_EQ(Commit(2), absl::OkStatus());
   EXPECT_TRUE(Leaving());
-  Prepare(kCut);
-  EXPECT_FALSE(Leaving(kCut));
+  Prepare(kLastCut);
+  EXPECT_FALSE(Leaving(kLastCut));
 }
 
 TEST_F(LeavingTest, LosesARoundThatWasNotCompleteAtTheLastCut) {
   ASSERT_EQ(Stage(1), absl::OkStatus());
   server_.handler.Leave();
-  Prepare(kCut);
+  Prepare(kLastCut);
   EXPECT_TRUE(Leaving());
-  EXPECT_FALSE(Leaving(kCut));
+  EXPECT_FALSE(Leaving(kLastCut));
   EXPECT_EQ(Stage(2).code(), absl::StatusCode::kUnavailable);
 }
 
@@ -104,8 +104,8 @@ TEST_F(LeavingTest, NothingIsAppliedOnceItIsClosed) {
   ASSERT_EQ(Push(1), absl::OkStatus());
   EXPECT_FALSE(server_.handler.CloseIfSaved()) << "the push would be lost";
   ASSERT_EQ(Push(2), absl::OkStatus());
-  Prepare(kCut);
-  EXPECT_FALSE(Leaving(kCut));
+  Prepare(kLastCut);
+  EXPECT_FALSE(Leaving(kLastCut));
   EXPECT_TRUE(server_.handler.CloseIfSaved());
 }
 
@@ -131,12 +131,12 @@ TEST_F(LeavingTest, NeedsNoSnapshotWithoutUpdates) {
 
 TEST_F(LeavingTest, NeedsNoOtherSnapshotThanTheLastOne) {
   ASSERT_EQ(Push(1), absl::OkStatus());
-  Prepare(kCut);
-  EXPECT_FALSE(Leaving(kCut));
+  Prepare(kLastCut);
+  EXPECT_FALSE(Leaving(kLastCut));
   server_.handler.Leave();
-  EXPECT_FALSE(Leaving(kCut));
+  EXPECT_FALSE(Leaving(kLastCut));
   ASSERT_EQ(Push(2), absl::OkStatus());
-  EXPECT_TRUE(Leaving(kCut));
+  EXPECT_TRUE(Leaving(kLastCut));
 }
 
 }  // namespace

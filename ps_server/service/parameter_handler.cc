@@ -27,7 +27,7 @@ ParameterHandler::ParameterHandler(const Options& options, const Clock* clock, S
       files_(options.model_dir, clock, options.file_system),
       chiefs_(clock, options.chief_exclusive),
       shard_(&chiefs_, [this] { snapshots_.DropCut(); }),
-      refused_rows_(clock),
+      limits_log_(clock),
       snapshots_(
           &files_, [this] { return shard_.CurrentStore(); }, &chiefs_, &figures_, clock),
       initialize_({options.config_hash, options.max_shard_bytes, options.commit_threads}, &files_,
@@ -232,7 +232,7 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   status->set_open_attempt(open.attempt);
   if (store.tables() == nullptr) return;
   const std::vector<TableSize> sizes = store.tables()->Sizes();
-  refused_rows_.Note(*store.tables(), sizes);
+  limits_log_.Note(*store.tables(), sizes);
   for (size_t t = 0; t < sizes.size(); ++t) {
     const TableSize& size = sizes[t];
     v1::TablePartStatus* const part = status->add_tables();
@@ -243,6 +243,7 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
     part->set_expired_rows(size.expired_rows);
     part->set_ghosts(size.ghosts);
     part->set_admitted_rows(size.admitted_rows);
+    part->set_evicted_rows(size.evicted_rows);
   }
 }
 

@@ -19,10 +19,10 @@
 #include "ps_server/service/credit_ledger.h"
 #include "ps_server/service/departure.h"
 #include "ps_server/service/initialize_calls.h"
-#include "ps_server/service/refused_rows_log.h"
 #include "ps_server/service/served_shard.h"
 #include "ps_server/service/server_figures.h"
 #include "ps_server/service/snapshot_calls.h"
+#include "ps_server/service/table_limits_log.h"
 #include "ps_server/snapshots/snapshot_files.h"
 #include "ps_server/units/shard_store.h"
 
@@ -118,7 +118,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   FigureCounter figures_;
   ChiefRecord record_;
   ServedShard shard_;
-  RefusedRowsLog refused_rows_;
+  TableLimitsLog limits_log_;
   SnapshotCalls snapshots_;
   InitializeCalls initialize_;
 

@@ -85,6 +85,8 @@ void CollectTables(const v1::ShardStatus& shard, MetricPage* page) {
       &v1::TablePartStatus::ghosts);
   add(page->Counter("keelson_ps_table_admitted_rows_total", "Rows made for ids that were counted."),
       &v1::TablePartStatus::admitted_rows);
+  add(page->Counter("keelson_ps_table_evicted_rows_total", "Rows erased to make place for others."),
+      &v1::TablePartStatus::evicted_rows);
 }
 
 void CollectShard(const v1::ShardStatus& shard, MetricPage* page) {

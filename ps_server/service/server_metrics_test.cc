@@ -90,6 +90,7 @@ TEST(ServerMetrics, TellOfEachTable) {
   table->set_expired_rows(3);
   table->set_ghosts(7);
   table->set_admitted_rows(4);
+  table->set_evicted_rows(6);
   const std::map<std::string, double> samples = Samples(shard, {});
   EXPECT_EQ(samples.at("keelson_ps_table_rows{table=\"users\"}"), 5);
   EXPECT_EQ(samples.at("keelson_ps_table_bytes{table=\"users\"}"), 640);
@@ -97,6 +98,7 @@ TEST(ServerMetrics, TellOfEachTable) {
   EXPECT_EQ(samples.at("keelson_ps_table_expired_rows_total{table=\"users\"}"), 3);
   EXPECT_EQ(samples.at("keelson_ps_table_ghosts{table=\"users\"}"), 7);
   EXPECT_EQ(samples.at("keelson_ps_table_admitted_rows_total{table=\"users\"}"), 4);
+  EXPECT_EQ(samples.at("keelson_ps_table_evicted_rows_total{table=\"users\"}"), 6);
 }
 
 TEST(ServerMetrics, AskTheHandler) {

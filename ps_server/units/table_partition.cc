@@ -20,6 +20,8 @@ constexpr size_t kFloatsAtATime = 16 * 1024;
 // Places that a reader of a cut looks at, and rows that it copies, while it has the lock.
 constexpr size_t kPlacesAtATime = 4096;
 constexpr size_t kCutRowsAtATime = 128;
+// Rows of which the worst one is evicted.
+constexpr size_t kRowsDrawn = 16;
 // Rows and freed rows that are looked at for moving rows while the lock is held, and bytes of rows
 // below which none are moved.
 constexpr size_t kPlacesCompacted = 512;
@@ -34,6 +36,18 @@ void NoteUpdate(int64_t step, RowHeader* row) {
   row->last_step = std::max(row->last_step, static_cast<uint32_t>(step));
 }
 
+// Steps since a row's last update: 0 if the newest step has updated it.
+uint64_t StepsSince(const RowHeader& row, int64_t clock) {
+  return MissedSteps(row.last_step, clock + 1);
+}
+
+// Whether a row has stood still longer than another one, in steps over the number of its updates: a
+// row with u updates may stand still u times as long as a row with one.
+bool IsWorse(const RowHeader& row, const RowHeader& other, int64_t clock) {
+  return StepsSince(row, clock) * std::max<uint64_t>(other.updates, 1) >
+         StepsSince(other, clock) * std::max<uint64_t>(row.updates, 1);
+}
+
 }  // namespace
 
 TableSize& TableSize::operator+=(const TableSize& other) {
@@ -43,6 +57,7 @@ TableSize& TableSize::operator+=(const TableSize& other) {
   expired_rows += other.expired_rows;
   ghosts += other.ghosts;
   admitted_rows += other.admitted_rows;
+  evicted_rows += other.evicted_rows;
   return *this;
 }
 
@@ -151,7 +166,7 @@ void TablePartition::RowsToUpdate(size_t table, absl::Span<const uint64_t> ids, 
                                   absl::Span<RowHeader*> rows) {
   const TableSpec& spec = tables_[table].spec;
   if (spec.expires()) EraseExpired(table, ids, time.clock);
-  if (!spec.counts_ids()) return Make(table, ids, rows);
+  if (!spec.counts_ids()) return Make(table, ids, ids, time.clock, rows);
   rows_[table]->FindForChange(ids, rows);
   std::array<uint64_t, kRowsAtATime> absent;
   std::array<size_t, kRowsAtATime> positions;
@@ -162,18 +177,19 @@ void TablePartition::RowsToUpdate(size_t table, absl::Span<const uint64_t> ids, 
     absent[n] = ids[i];
     positions[n++] = i;
   }
-  Admit(table, absl::MakeConstSpan(absent).first(n), time, absl::MakeSpan(made).first(n));
+  Admit(table, absl::MakeConstSpan(absent).first(n), ids, time, absl::MakeSpan(made).first(n));
   for (size_t i = 0; i < n; ++i) rows[positions[i]] = made[i];
 }
 
-void TablePartition::Admit(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
+void TablePartition::Admit(size_t table, absl::Span<const uint64_t> ids,
+                           absl::Span<const uint64_t> batch, const RowTime& time,
                            absl::Span<RowHeader*> rows) {
   const size_t ghost_table = *tables_[table].ghosts;
   if (tables_[ghost_table].spec.expires()) EraseExpired(ghost_table, ids, time.clock);
   std::array<RowHeader*, kRowsAtATime> ghosts;
   std::array<uint64_t, kRowsAtATime> admitted;
   std::array<size_t, kRowsAtATime> positions;
-  Make(ghost_table, ids, absl::MakeSpan(ghosts).first(ids.size()));
+  Make(ghost_table, ids, batch, time.clock, absl::MakeSpan(ghosts).first(ids.size()));
   size_t n = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
     rows[i] = nullptr;
@@ -184,7 +200,8 @@ void TablePartition::Admit(size_t table, absl::Span<const uint64_t> ids, const R
     positions[n++] = i;
   }
   std::array<RowHeader*, kRowsAtATime> made;
-  Make(table, absl::MakeConstSpan(admitted).first(n), absl::MakeSpan(made).first(n));
+  Make(table, absl::MakeConstSpan(admitted).first(n), batch, time.clock,
+       absl::MakeSpan(made).first(n));
   // What is refused keeps its count, and comes again with the next update.
   size_t erased = 0;
   for (size_t i = 0; i < n; ++i) {
@@ -196,11 +213,37 @@ void TablePartition::Admit(size_t table, absl::Span<const uint64_t> ids, const R
 }
 
 void TablePartition::Make(size_t table, absl::Span<const uint64_t> ids,
+                          absl::Span<const uint64_t> batch, int64_t clock,
                           absl::Span<RowHeader*> rows) {
+  RowTable& all = *rows_[table];
   // An error is a row that could not be made, which is null.
-  rows_[table]->FindOrCreate(ids, RoomFor(table), rows).IgnoreError();
+  all.FindOrCreate(ids, RoomFor(table), rows).IgnoreError();
+  if (tables_[table].spec.evict) {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (rows[i] != nullptr) continue;
+      if (!Evict(table, batch, clock)) break;
+      all.FindOrCreate(ids.subspan(i, 1), 1, rows.subspan(i, 1)).IgnoreError();
+    }
+  }
   const auto refused = std::count(rows.begin(), rows.end(), nullptr);
   sizes_[table].refused_rows.fetch_add(refused, std::memory_order_relaxed);
+}
+
+bool TablePartition::Evict(size_t table, absl::Span<const uint64_t> batch, int64_t clock) {
+  std::array<const RowHeader*, kRowsDrawn> drawn;
+  const uint64_t random = MixId(++evictions_, unit_);
+  const size_t n = rows_[table]->Sample(random, absl::MakeSpan(drawn));
+  const RowHeader* worst = nullptr;
+  for (const RowHeader* const row : absl::MakeConstSpan(drawn).first(n)) {
+    if (StepsSince(*row, clock) == 0) continue;
+    if (std::binary_search(batch.begin(), batch.end(), row->id)) continue;
+    if (worst == nullptr || IsWorse(*row, *worst, clock)) worst = row;
+  }
+  if (worst == nullptr) return false;
+  const uint64_t id = worst->id;
+  rows_[table]->Erase({id});
+  sizes_[table].evicted_rows.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 void TablePartition::UpdateRows(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
@@ -286,6 +329,7 @@ std::vector<TableSize> TablePartition::Sizes() const {
     size.refused_rows = noted.refused_rows.load(std::memory_order_relaxed);
     size.expired_rows = noted.expired_rows.load(std::memory_order_relaxed);
     size.admitted_rows = noted.admitted_rows.load(std::memory_order_relaxed);
+    size.evicted_rows = noted.evicted_rows.load(std::memory_order_relaxed);
   }
   return sizes;
 }

@@ -107,6 +107,8 @@ struct TableSize {
   // Ids that are counted, and have no row; rows that were made for such.
   int64_t ghosts = 0;
   int64_t admitted_rows = 0;
+  // Rows that were erased to make place for others.
+  int64_t evicted_rows = 0;
 
   TableSize& operator+=(const TableSize& other);
 };
@@ -120,8 +122,9 @@ class TablePartition {
   // Applies gradients, which have been checked, creating rows as needed. False, and nothing changes
   // but the cursors: this push or a later one of the same incarnation has been applied already. A
   // row that would be beyond TableSpec::max_rows, or for which there is no memory, is left out, and
-  // counted. A row that has expired is made anew. An id gets its row with the update of the number
-  // TableSpec::admit_after; those before are left out.
+  // counted; or another one is evicted for it (TableSpec::evict). A row that has expired is made
+  // anew. An id gets its row with the update of the number TableSpec::admit_after; those before are
+  // left out.
   bool Apply(const PushIdentity& push, const RowTime& time, absl::Span<const RowUpdate> updates);
 
   // As Block's.
@@ -198,9 +201,13 @@ class TablePartition {
   void RowsToUpdate(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
                     absl::Span<RowHeader*> rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The same of ids that have no rows. Nothing is refused that has to be counted yet.
-  void Admit(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
-             absl::Span<RowHeader*> rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Make(size_t table, absl::Span<const uint64_t> ids, absl::Span<RowHeader*> rows)
+  void Admit(size_t table, absl::Span<const uint64_t> ids, absl::Span<const uint64_t> batch,
+             const RowTime& time, absl::Span<RowHeader*> rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Finds or makes rows. Those of `batch`, ascending ids, stay where they are.
+  void Make(size_t table, absl::Span<const uint64_t> ids, absl::Span<const uint64_t> batch,
+            int64_t clock, absl::Span<RowHeader*> rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Erases a row that is worth less than others, and none of `batch`. False: there is none.
+  bool Evict(size_t table, absl::Span<const uint64_t> batch, int64_t clock)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // How many rows may be added.
   size_t RoomFor(size_t table) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -223,6 +230,8 @@ class TablePartition {
   std::unique_ptr<RowRoundSum> sum_ ABSL_GUARDED_BY(mu_);             // null: no round is open
   uint64_t cut_ ABSL_GUARDED_BY(mu_) = 0;                             // 0: none is open
 
+  uint64_t evictions_ ABSL_GUARDED_BY(mu_) = 0;  // decides on the rows that are drawn
+
   // By table; written with the lock, read without.
   struct NotedSize {
     std::atomic<int64_t> rows{0};
@@ -230,6 +239,7 @@ class TablePartition {
     std::atomic<int64_t> refused_rows{0};
     std::atomic<int64_t> expired_rows{0};
     std::atomic<int64_t> admitted_rows{0};
+    std::atomic<int64_t> evicted_rows{0};
   };
   std::vector<NotedSize> sizes_;
 };
