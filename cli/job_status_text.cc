@@ -123,14 +123,26 @@ void AddServers(const v1::JobStatus& status, TextTable* table) {
   }
 }
 
+// "12.3%"; "-" of nothing.
+std::string ShareText(int64_t part, int64_t whole) {
+  if (whole == 0) return "-";
+  return absl::StrFormat("%.1f%%", 100 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
 std::string TablesText(const v1::JobStatus& status) {
   TableTotals sums;
   for (const v1::ServerStatus& server : status.servers()) sums.AddShard(server.tables());
   TextTable tables;
-  tables.AddRow({"table", "rows", "memory", "refused rows", "max/mean of servers"});
-  for (const TableTotal& table : sums.totals()) {
-    tables.AddRow({table.name, absl::StrCat(table.rows), BytesText(table.bytes),
-                   absl::StrCat(table.refused_rows), absl::StrFormat("%.2f", table.balance)});
+  tables.AddRow({"table", "rows", "memory", "ghosts", "admitted", "expired", "evicted",
+                 "refused rows", "without a row", "max/mean of servers"});
+  for (const TableTotal& total : sums.totals()) {
+    const v1::TablePartStatus& table = total.table;
+    tables.AddRow({table.name(), absl::StrCat(table.rows()), BytesText(table.bytes()),
+                   absl::StrCat(table.ghosts()), absl::StrCat(table.admitted_rows()),
+                   absl::StrCat(table.expired_rows()), absl::StrCat(table.evicted_rows()),
+                   absl::StrCat(table.refused_rows()),
+                   ShareText(table.looked_up_absent(), table.looked_up()),
+                   absl::StrFormat("%.2f", total.balance)});
   }
   return sums.totals().empty() ? "" : absl::StrCat("\n", tables.ToString());
 }

@@ -84,10 +84,16 @@ TEST_F(JobStatusTextTest, TellsOfTheTables) {
     table->set_rows(rows);
     table->set_bytes(1 << 20);
     table->set_refused_rows(7);
+    table->set_ghosts(2);
+    table->set_expired_rows(5);
+    table->set_looked_up(rows);
+    table->set_looked_up_absent(250);
   }
   EXPECT_THAT(JobStatusText(status_),
-              HasSubstr("\ntable  rows  memory   refused rows  max/mean of servers\n"
-                        "users  4000  2.0 MiB  14            1.50\n"));
+              HasSubstr("\ntable  rows  memory   ghosts  admitted  expired  evicted  refused rows  "
+                        "without a row  max/mean of servers\n"
+                        "users  4000  2.0 MiB  4       0         10       0        14            "
+                        "12.5%          1.50\n"));
 }
 
 TEST_F(JobStatusTextTest, TellsWhyTheJobFailed) {

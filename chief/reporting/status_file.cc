@@ -91,6 +91,19 @@ Json MemberJson(const Member& member, const StatusReport& report) {
   return json;
 }
 
+Json TableJson(const v1::TablePartStatus& table) {
+  return {{"name", table.name()},
+          {"rows", table.rows()},
+          {"bytes", table.bytes()},
+          {"ghosts", table.ghosts()},
+          {"refused_rows", table.refused_rows()},
+          {"admitted_rows", table.admitted_rows()},
+          {"expired_rows", table.expired_rows()},
+          {"evicted_rows", table.evicted_rows()},
+          {"looked_up", table.looked_up()},
+          {"looked_up_absent", table.looked_up_absent()}};
+}
+
 Json ServerJson(const ServerView& server, const TaskFigures& tasks) {
   Json json = {{"task", server.task.ToString()},
                {"address", server.address},
@@ -103,10 +116,7 @@ Json ServerJson(const ServerView& server, const TaskFigures& tasks) {
   json["slot_bytes"] = server.slot_bytes;
   json["clients"] = server.clients;
   for (const v1::TablePartStatus& table : server.tables) {
-    json["tables"].push_back({{"name", table.name()},
-                              {"rows", table.rows()},
-                              {"bytes", table.bytes()},
-                              {"refused_rows", table.refused_rows()}});
+    json["tables"].push_back(TableJson(table));
   }
   const auto rates = tasks.servers().find(server.task);
   if (server.kind != ServerView::kAlive || rates == tasks.servers().end()) return json;
@@ -120,11 +130,14 @@ Json TablesJson(const std::vector<ServerView>& servers) {
   for (const ServerView& server : servers) sums.AddShard(server.tables);
   Json tables = Json::array();
   for (const TableTotal& table : sums.totals()) {
-    tables.push_back({{"name", table.name},
-                      {"rows", table.rows},
-                      {"bytes", table.bytes},
-                      {"refused_rows", table.refused_rows},
-                      {"balance", table.balance}});
+    Json json = TableJson(table.table);
+    json["balance"] = table.balance;
+    for (const v1::TablePartStatus::HotId& hot : table.table.hottest()) {
+      // JavaScript's numbers have not all ids.
+      json["hottest"].push_back(
+          {{"id", absl::StrCat(hot.id())}, {"pushes", hot.pushes()}, {"error", hot.error()}});
+    }
+    tables.push_back(std::move(json));
   }
   return tables;
 }

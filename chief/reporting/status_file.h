@@ -71,11 +71,15 @@ struct StatusReport {
 //                             only, its state is "waiting", and since is when this chief began
 //   servers                   list of {task, address, state, since, restarts}, and once it has
 //                             answered: shard_step, value_bytes, slot_bytes, clients, with tables
-//                             `tables`, a list of {name, rows, bytes, refused_rows}, and
+//                             `tables`, a list of {name, rows, bytes, ghosts,
+//                             refused_rows, admitted_rows, expired_rows, evicted_rows, looked_up,
+//                             looked_up_absent} as TablePartStatus has them, and
 //                             while it is alive pushed_bytes_per_second, pulled_bytes_per_second;
 //                             state as ServerKindName, restarts as this chief has seen them
-//   tables                    of a job that has some: list of {name, rows, bytes, refused_rows,
-//                             balance} over the servers' newest answers; see TableTotal
+//   tables                    of a job that has some: list of the same, over the servers' newest
+//   answers,
+//                             and balance; see TableTotal; once there are any hottest, a list of
+//                             {id, pushes, error}, where id is a text
 //   waiting_for               list of missing servers; only while WAITING_FOR_SERVERS
 std::string StatusJson(const StatusReport& report);
 

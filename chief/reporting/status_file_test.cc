@@ -220,15 +220,29 @@ TEST_F(StatusFileTest, TablesAreAddedUpOverTheServers) {
     table->set_rows(10 + 20 * s);
     table->set_bytes(1000);
     table->set_refused_rows(s);
+    table->set_looked_up(7);
+    if (s == 0) table->add_hottest()->set_id(~uint64_t{0});
     servers_[s].NoteAnswer(answer, kNow);
   }
-  EXPECT_EQ(Written()["tables"], Json::array({{{"name", "users"},
-                                               {"rows", 40},
-                                               {"bytes", 2000},
-                                               {"refused_rows", 1},
-                                               {"balance", 1.5}}}));
-  EXPECT_EQ(Written()["servers"][1]["tables"],
-            Json::array({{{"name", "users"}, {"rows", 30}, {"bytes", 1000}, {"refused_rows", 1}}}));
+  EXPECT_EQ(
+      Written()["tables"],
+      Json::array({{{"name", "users"},
+                    {"rows", 40},
+                    {"bytes", 2000},
+                    {"ghosts", 0},
+                    {"refused_rows", 1},
+                    {"admitted_rows", 0},
+                    {"expired_rows", 0},
+                    {"evicted_rows", 0},
+                    {"looked_up", 14},
+                    {"looked_up_absent", 0},
+                    {"hottest",
+                     Json::array({{{"id", "18446744073709551615"}, {"pushes", 0}, {"error", 0}}})},
+                    {"balance", 1.5}}}));
+  const Json server = Written()["servers"][1]["tables"][0];
+  EXPECT_EQ(server["rows"], 30);
+  EXPECT_EQ(server["refused_rows"], 1);
+  EXPECT_FALSE(server.contains("hottest"));
   servers_[1].NoteAnswer(Answer(v1::ShardStatus::EMPTY, 0xc), kNow);
   EXPECT_EQ(Written()["tables"][0]["rows"], 10);
 }

@@ -12,10 +12,8 @@
 namespace keelson {
 
 struct TableTotal {
-  std::string name;
-  int64_t rows = 0;
-  int64_t bytes = 0;
-  int64_t refused_rows = 0;
+  // The sums; of the hottest ids those of all shards.
+  v1::TablePartStatus table;
   // The rows of the shard with the most of them, over the mean of the shards: 1 where all have
   // equally many, or none has any.
   double balance = 1;
@@ -29,7 +27,8 @@ class TableTotals {
   // A shard without tables, as one that is empty, counts for nothing.
   void AddShard(const TablePartStatuses& tables);
 
-  // In the order of the placement's tables.
+  // In the order of the placement's tables; of each kMostHot of its hottest ids.
+  static constexpr int kMostHot = 10;
   std::vector<TableTotal> totals() const;
 
  private:

@@ -265,8 +265,17 @@ Json TablesJson(const Json& status) {
     const std::optional<std::string> name = TextAt(entry, "name");
     if (!name.has_value()) continue;
     Json table = {{"name", *name}};
-    for (const char* const key : {"rows", "bytes", "refused_rows", "balance"}) {
+    for (const char* const key :
+         {"rows", "bytes", "ghosts", "refused_rows", "admitted_rows", "expired_rows",
+          "evicted_rows", "looked_up", "looked_up_absent", "balance"}) {
       CopyNumber(key, entry, &table);
+    }
+    const Json* const hottest = ListAt(entry, "hottest");
+    for (const Json& hot : hottest == nullptr ? Json::array() : *hottest) {
+      const std::optional<std::string> id = TextAt(hot, "id");
+      if (!id.has_value()) continue;
+      Json& out = table["hottest"].emplace_back(Json{{"id", *id}});
+      CopyNumber("pushes", hot, &out);
     }
     tables.push_back(std::move(table));
   }

@@ -156,9 +156,18 @@ TEST_F(ClusterViewTest, SkewOfServers) {
 TEST_F(ClusterViewTest, TellsOfTables) {
   EXPECT_FALSE(Cluster().contains("tables"));
   const Json users = {
-      {"name", "users"}, {"rows", 40}, {"bytes", 2000}, {"refused_rows", 0}, {"balance", 1.5}};
+      {"name", "users"},
+      {"rows", 40},
+      {"bytes", 2000},
+      {"refused_rows", 0},
+      {"balance", 1.5},
+      {"expired_rows", 3},
+      {"looked_up", 10},
+      {"looked_up_absent", 1},
+      {"hottest", Json::array({{{"id", "18446744073709551615"}, {"pushes", 640}}})}};
   data_.status["tables"] = Json::array({users, {{"rows", 1}}, 7});
   data_.status["tables"][0]["unknown"] = 1;
+  data_.status["tables"][0]["hottest"].push_back({{"pushes", 1}});
   EXPECT_EQ(Cluster()["tables"], Json::array({users}));
 }
 

@@ -12,6 +12,9 @@
 namespace keelson {
 namespace {
 
+// Of a table, in a status.
+constexpr size_t kHottestIds = 10;
+
 absl::Status OfMethod(BulkMethod method, const absl::Status& status) {
   if (status.code() != absl::StatusCode::kInvalidArgument) return status;
   return absl::InvalidArgumentError(
@@ -244,6 +247,14 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
     part->set_ghosts(size.ghosts);
     part->set_admitted_rows(size.admitted_rows);
     part->set_evicted_rows(size.evicted_rows);
+    part->set_looked_up(size.looked_up);
+    part->set_looked_up_absent(size.looked_up_absent);
+    for (const HotIds::Count& hot : store.tables()->Hottest(t, kHottestIds)) {
+      v1::TablePartStatus::HotId* const out = part->add_hottest();
+      out->set_id(hot.id);
+      out->set_pushes(hot.count);
+      out->set_error(hot.error);
+    }
   }
 }
 

@@ -87,6 +87,10 @@ void CollectTables(const v1::ShardStatus& shard, MetricPage* page) {
       &v1::TablePartStatus::admitted_rows);
   add(page->Counter("keelson_ps_table_evicted_rows_total", "Rows erased to make place for others."),
       &v1::TablePartStatus::evicted_rows);
+  add(page->Counter("keelson_ps_table_looked_up_total", "Ids looked up, once in a message."),
+      &v1::TablePartStatus::looked_up);
+  add(page->Counter("keelson_ps_table_looked_up_absent_total", "Of these, ids without a row."),
+      &v1::TablePartStatus::looked_up_absent);
 }
 
 void CollectShard(const v1::ShardStatus& shard, MetricPage* page) {

@@ -91,6 +91,8 @@ TEST(ServerMetrics, TellOfEachTable) {
   table->set_ghosts(7);
   table->set_admitted_rows(4);
   table->set_evicted_rows(6);
+  table->set_looked_up(100);
+  table->set_looked_up_absent(20);
   const std::map<std::string, double> samples = Samples(shard, {});
   EXPECT_EQ(samples.at("keelson_ps_table_rows{table=\"users\"}"), 5);
   EXPECT_EQ(samples.at("keelson_ps_table_bytes{table=\"users\"}"), 640);
@@ -99,6 +101,8 @@ TEST(ServerMetrics, TellOfEachTable) {
   EXPECT_EQ(samples.at("keelson_ps_table_ghosts{table=\"users\"}"), 7);
   EXPECT_EQ(samples.at("keelson_ps_table_admitted_rows_total{table=\"users\"}"), 4);
   EXPECT_EQ(samples.at("keelson_ps_table_evicted_rows_total{table=\"users\"}"), 6);
+  EXPECT_EQ(samples.at("keelson_ps_table_looked_up_total{table=\"users\"}"), 100);
+  EXPECT_EQ(samples.at("keelson_ps_table_looked_up_absent_total{table=\"users\"}"), 20);
 }
 
 TEST(ServerMetrics, AskTheHandler) {

@@ -58,6 +58,8 @@ TableSize& TableSize::operator+=(const TableSize& other) {
   ghosts += other.ghosts;
   admitted_rows += other.admitted_rows;
   evicted_rows += other.evicted_rows;
+  looked_up += other.looked_up;
+  looked_up_absent += other.looked_up_absent;
   return *this;
 }
 
@@ -66,6 +68,7 @@ TablePartition::TablePartition(absl::Span<const ServedTable> tables, size_t unit
     : tables_(tables), unit_(unit), sequences_(sequences), sizes_(tables.size()) {
   MutexLock lock(&mu_);
   for (size_t t = 0; t < tables.size(); ++t) {
+    before_draw_.push_back(MixId(++draws_, unit_) % ServedTable::kIdsForOneHot);
     rows_.push_back(std::make_unique<RowTable>(&tables[t].rows));
     NoteSize(t);
   }
@@ -162,6 +165,15 @@ size_t TablePartition::RoomFor(size_t table) const {
   return rows < most ? most - rows : 0;
 }
 
+void TablePartition::DrawHot(size_t table, absl::Span<const uint64_t> ids) {
+  size_t& before = before_draw_[table];
+  while (before < ids.size()) {
+    tables_[table].hot->Add(ids[before]);
+    before += 1 + MixId(++draws_, unit_) % (2 * ServedTable::kIdsForOneHot - 1);
+  }
+  before -= ids.size();
+}
+
 void TablePartition::RowsToUpdate(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
                                   absl::Span<RowHeader*> rows) {
   const TableSpec& spec = tables_[table].spec;
@@ -253,6 +265,7 @@ void TablePartition::UpdateRows(size_t table, absl::Span<const uint64_t> ids, co
   std::array<uint16_t, kRowsAtATime> updates;
   std::array<uint32_t, kRowsAtATime> missed;
   const size_t n = ids.size();
+  DrawHot(table, ids);
   RowsToUpdate(table, ids, time, absl::MakeSpan(headers).first(n));
   for (size_t i = 0; i < n; ++i) {
     RowHeader* const row = headers[i];
@@ -287,6 +300,7 @@ void TablePartition::ReadRows(const RowTime& time, const RowQuery& query) const 
   std::vector<uint32_t> missed;
   std::vector<float> caught_up;
   RowAnswer& answer = *query.answer;
+  const uint32_t rows_before = answer.num_rows;
   for (size_t begin = 0; begin < query.ids.size(); begin += most) {
     const absl::Span<const uint64_t> ids = query.ids.subspan(begin, most);
     rows_[query.table]->Find(ids, absl::MakeSpan(found).first(ids.size()));
@@ -318,6 +332,11 @@ void TablePartition::ReadRows(const RowTime& time, const RowQuery& query) const 
     table.optimizer->Read(batch);
     EncodeRows(query.format, absl::MakeConstSpan(caught_up), dim, to);
   }
+  const auto ids = static_cast<int64_t>(query.ids.size());
+  const int64_t found_rows = answer.num_rows - rows_before;
+  NotedSize& size = sizes_[query.table];
+  size.looked_up.fetch_add(ids, std::memory_order_relaxed);
+  size.looked_up_absent.fetch_add(ids - found_rows, std::memory_order_relaxed);
 }
 
 std::vector<TableSize> TablePartition::Sizes() const {
@@ -330,6 +349,8 @@ std::vector<TableSize> TablePartition::Sizes() const {
     size.expired_rows = noted.expired_rows.load(std::memory_order_relaxed);
     size.admitted_rows = noted.admitted_rows.load(std::memory_order_relaxed);
     size.evicted_rows = noted.evicted_rows.load(std::memory_order_relaxed);
+    size.looked_up = noted.looked_up.load(std::memory_order_relaxed);
+    size.looked_up_absent = noted.looked_up_absent.load(std::memory_order_relaxed);
   }
   return sizes;
 }

@@ -30,6 +30,7 @@
 #include "core/wire/wire_format.h"
 #include "ps_server/units/applied_sequences.h"
 #include "ps_server/units/block.h"
+#include "ps_server/units/hot_ids.h"
 #include "ps_server/units/row_round_sum.h"
 
 namespace keelson {
@@ -37,10 +38,14 @@ namespace keelson {
 // What all partitions of a table share. It stays where it is. The ghosts of a table (GhostsOf) are
 // rows as well, without numbers; to partitions they are a table of their own.
 struct ServedTable {
+  static constexpr int64_t kIdsForOneHot = 64;
+
   TableSpec spec;
   RowLayout layout;
   InitialRows initial;
   const RowOptimizer* optimizer = nullptr;  // null: ghosts
+  // Gets a part of the ids of updates: one of kIdsForOneHot, drawn at random.
+  std::shared_ptr<HotIds> hot = nullptr;
   // Where the store has the table's ghosts; nothing: there are none.
   std::optional<size_t> ghosts = std::nullopt;
   RowTable::Options rows = {};  // points to the others
@@ -109,6 +114,9 @@ struct TableSize {
   int64_t admitted_rows = 0;
   // Rows that were erased to make place for others.
   int64_t evicted_rows = 0;
+  // Ids that were looked up, and those of them without a row.
+  int64_t looked_up = 0;
+  int64_t looked_up_absent = 0;
 
   TableSize& operator+=(const TableSize& other);
 };
@@ -196,6 +204,8 @@ class TablePartition {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Erases rows and counts them as expired.
   void Expire(size_t table, absl::Span<const uint64_t> ids) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Tells ServedTable::hot of some of them.
+  void DrawHot(size_t table, absl::Span<const uint64_t> ids) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Finds the rows to update, and makes those that are missing; null: there is none. At most
   // kRowsAtATime.
   void RowsToUpdate(size_t table, absl::Span<const uint64_t> ids, const RowTime& time,
@@ -231,6 +241,9 @@ class TablePartition {
   uint64_t cut_ ABSL_GUARDED_BY(mu_) = 0;                             // 0: none is open
 
   uint64_t evictions_ ABSL_GUARDED_BY(mu_) = 0;  // decides on the rows that are drawn
+  uint64_t draws_ ABSL_GUARDED_BY(mu_) = 0;      // decides on the ids that are drawn
+  // By table: the ids before the next one that is drawn.
+  std::vector<size_t> before_draw_ ABSL_GUARDED_BY(mu_);
 
   // By table; written with the lock, read without.
   struct NotedSize {
@@ -240,8 +253,10 @@ class TablePartition {
     std::atomic<int64_t> expired_rows{0};
     std::atomic<int64_t> admitted_rows{0};
     std::atomic<int64_t> evicted_rows{0};
+    std::atomic<int64_t> looked_up{0};
+    std::atomic<int64_t> looked_up_absent{0};
   };
-  std::vector<NotedSize> sizes_;
+  mutable std::vector<NotedSize> sizes_;
 };
 
 }  // namespace keelson

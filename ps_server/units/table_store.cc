@@ -84,7 +84,8 @@ absl::Status TableStore::AddTables(const TableOptimizers& optimizers) {
       slots.push_back({static_cast<int64_t>(slot.floats), slot.initial_value});
     }
     ASSIGN_OR_RETURN(RowLayout layout, RowLayout::Create(spec.dim, std::move(slots)));
-    tables_.push_back({spec, std::move(layout), initial(spec), &optimizer});
+    tables_.push_back(
+        {spec, std::move(layout), initial(spec), &optimizer, std::make_shared<HotIds>()});
     wire_tables_.emplace_back(spec);
   }
   for (size_t t = 0; t < options_.tables.size(); ++t) {
@@ -143,6 +144,15 @@ std::shared_ptr<const TableCut> TableStore::Cut(const CutChanges& changes) {
     }
   }
   return cut;
+}
+
+std::vector<HotIds::Count> TableStore::Hottest(size_t table, size_t most) const {
+  std::vector<HotIds::Count> hottest = tables_[table].hot->Top(most);
+  for (HotIds::Count& hot : hottest) {
+    hot.count *= ServedTable::kIdsForOneHot;
+    hot.error *= ServedTable::kIdsForOneHot;
+  }
+  return hottest;
 }
 
 std::vector<TableSize> TableStore::Sizes() const {

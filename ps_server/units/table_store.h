@@ -19,6 +19,7 @@
 #include "core/table/row_memory.h"
 #include "core/table/row_sections.h"
 #include "ps_server/units/applied_sequences.h"
+#include "ps_server/units/hot_ids.h"
 #include "ps_server/units/row_sweep.h"
 #include "ps_server/units/table_partition.h"
 
@@ -137,6 +138,10 @@ class TableStore {
   // While no row changes; ends the cut before. `changes.since` is the generation of an earlier cut
   // of this store.
   std::shared_ptr<const TableCut> Cut(const CutChanges& changes = {});
+
+  // The table's ids that pushes have had most often since the store was made, estimated: counts are
+  // of pushes.
+  std::vector<HotIds::Count> Hottest(size_t table, size_t most) const;
 
   // Of each table, with its ghosts, over the shard's partitions.
   std::vector<TableSize> Sizes() const;

@@ -188,7 +188,14 @@ export interface ClusterTable {
   name: string;
   rows?: number;
   bytes?: number;
+  ghosts?: number;
   refused_rows?: number;
+  admitted_rows?: number;
+  expired_rows?: number;
+  evicted_rows?: number;
+  looked_up?: number;
+  looked_up_absent?: number;
+  hottest?: {id: string; pushes?: number}[];
   balance?: Value;
 }
 

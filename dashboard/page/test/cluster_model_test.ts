@@ -3,7 +3,7 @@ import {test} from "node:test";
 import type {ClusterTask, TaskRole, TaskState} from "../src/api_types";
 import {formatByteRate, formatBytes, formatCount, formatDuration} from "../src/format";
 import {
-  figureText, medianSpeed, needsAttention, placementVersion, shardPieces, sortTasks, stalenessBuckets, stateTone, stepParts, trains,
+  figureText, hottestText, medianSpeed, needsAttention, placementVersion, shardPieces, shareWithoutRow, sortTasks, stalenessBuckets, stateTone, stepParts, trains,
 } from "../src/views/cluster_model";
 
 function task(role: TaskRole, index: number, more: Partial<ClusterTask> = {}): ClusterTask {
@@ -20,6 +20,15 @@ test("what is not alive, or has a remark, needs attention; who has left does not
   deepEqual(states.filter((state) => needsAttention(task("ps", 0, {state}))), ["waiting", "away", "restoring", "lost", "down"]);
   equal(needsAttention(task("worker", 0, {remarks: [{kind: "straggler", text: "slow"}]})), true);
   equal(needsAttention(task("worker", 0, {remarks: []})), false);
+});
+
+test("of a table: the share of look-ups without a row, and the ids in most pushes", () => {
+  equal(shareWithoutRow({name: "users", looked_up: 200, looked_up_absent: 25}), "12.5 %");
+  equal(shareWithoutRow({name: "users", looked_up: 200}), "0.0 %");
+  equal(shareWithoutRow({name: "users", looked_up: 0}), shareWithoutRow({name: "users"}));
+  const hottest = [{id: "18446744073709551615", pushes: 640}, {id: "7", pushes: 64}];
+  equal(hottestText({name: "users", hottest}), "18446744073709551615: about 640 pushes\n7: about 64 pushes");
+  equal(hottestText({name: "users"}), "");
 });
 
 test("lost and down are bad, alive is good, the rest is in between", () => {

@@ -1,9 +1,19 @@
 // The cluster's figures, independent of the page: order, attention, shares, buckets.
 
-import type {ClusterTask, Figure, Placement, TaskRole, TaskState} from "../api";
-import {formatByteRate, formatBytes, formatCount, formatDuration, formatNumber} from "../format";
+import type {ClusterTable, ClusterTask, Figure, Placement, TaskRole, TaskState} from "../api";
+import {formatByteRate, formatBytes, formatCount, formatDuration, formatNumber, formatPercent} from "../format";
 
 export const ROLES: readonly TaskRole[] = ["chief", "ps", "worker", "evaluator"];
+
+// Of the ids that were looked up in a table.
+export function shareWithoutRow(table: ClusterTable): string {
+  return formatPercent(table.looked_up ? (table.looked_up_absent ?? 0) / table.looked_up : undefined);
+}
+
+// The ids that are in most pushes, a line each.
+export function hottestText(table: ClusterTable): string {
+  return (table.hottest ?? []).map((hot) => `${hot.id}: about ${formatCount(hot.pushes)} pushes`).join("\n");
+}
 
 export type Tone = "good" | "warn" | "bad" | "muted";
 

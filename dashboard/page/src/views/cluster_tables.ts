@@ -3,6 +3,7 @@
 import type {ClusterTable} from "../api";
 import {h} from "../dom";
 import {formatBytes, formatCount, formatNumber} from "../format";
+import {hottestText, shareWithoutRow} from "./cluster_model";
 import {SortableTable} from "../sortable_table";
 
 export class TablesCard {
@@ -21,6 +22,15 @@ export class TablesCard {
       {
         id: "refused", title: "Refused rows", number: true,
         cell: (table) => h("span", {class: (table.refused_rows ?? 0) > 0 ? "bad" : ""}, formatCount(table.refused_rows)),
+      },
+      {id: "ghosts", title: "Ids without a row yet", number: true, cell: (table) => formatCount(table.ghosts)},
+      {id: "admitted", title: "Admitted", number: true, cell: (table) => formatCount(table.admitted_rows)},
+      {id: "expired", title: "Expired", number: true, cell: (table) => formatCount(table.expired_rows)},
+      {id: "evicted", title: "Evicted", number: true, cell: (table) => formatCount(table.evicted_rows)},
+      {id: "absent", title: "Look-ups without a row", number: true, cell: (table) => shareWithoutRow(table)},
+      {
+        id: "hottest", title: "Id in most pushes",
+        cell: (table) => h("span", {title: hottestText(table)}, table.hottest?.[0]?.id ?? ""),
       },
     ],
   });
