@@ -29,6 +29,22 @@ absl::Status TrainingLoop::Run(Batcher* batcher) {
   return status.ok() ? drained : status;
 }
 
+namespace {
+
+void CountRowIds(const Batch& batch, v1::WorkerFigures* figures) {
+  int64_t all = 0, distinct = 0;
+  for (const BatchRows& rows : batch.rows) {
+    distinct += static_cast<int64_t>(rows.ids.size());
+    for (const std::vector<int32_t>& feature : rows.positions) {
+      all += static_cast<int64_t>(feature.size());
+    }
+  }
+  figures->set_row_ids(all);
+  figures->set_distinct_row_ids(distinct);
+}
+
+}  // namespace
+
 absl::Status TrainingLoop::TrainOnBatches(Batcher* batcher) {
   while (true) {
     // The chief may be waiting for the step under way before it grants more work.
@@ -41,6 +57,7 @@ absl::Status TrainingLoop::TrainOnBatches(Batcher* batcher) {
       FinishedStep step;
       step.ticket = prepared->ticket;
       step.input = clock_->Monotonic() - start;
+      CountRowIds(prepared->batch, &step.figures);
       RETURN_IF_ERROR(TrainStep(*prepared, step));
     }
     batcher->Recycle(std::move(prepared->batch));

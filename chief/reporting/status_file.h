@@ -61,8 +61,8 @@ struct StatusReport {
 //   members                   list of {task, role, index, peer, state, since, restarts, device};
 //                             state as MemberStateName, since when it has it, device where the
 //                             member told it. A worker that has
-//                             worked for this chief: steps, examples, push_retries (sums) and
-//                             staleness {mean, max, bounds, counts}; counts (sums) has one more
+//                             worked for this chief: steps, examples, push_retries, row_ids {all,
+//                             distinct} (sums) and staleness {mean, max, bounds, counts}; counts (sums) has one more
 //                             than bounds. While it is alive, of its newest interval:
 //                             steps_per_second, examples_per_second, pushed_bytes_per_second,
 //                             pulled_bytes_per_second, step_seconds, credit_wait_seconds, and

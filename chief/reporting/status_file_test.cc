@@ -89,6 +89,7 @@ TEST_F(StatusFileTest, AWorkerHasItsSumsAtOnceAndItsRatesAfterAnInterval) {
                           {"steps", 20},
                           {"examples", 200},
                           {"push_retries", 3},
+                          {"row_ids", {{"all", 0}, {"distinct", 0}}},
                           {"staleness",
                            {{"max", 5},
                             {"bounds", {0, 1, 2, 4, 8, 16, 32, 64}},
