@@ -49,11 +49,20 @@ void JobRules::NoteReplaced(const std::string& path, int process) {
 void JobRules::NoteEnd(int process) {
   modes_.NoteEnd(process);
   fencing_.NoteEnd(process);
+  waiting_.NoteEnd(process);
+}
+
+void JobRules::NotePaused(int process, bool paused) {
+  waiting_.NotePaused(process, paused, scheduler_->Monotonic());
 }
 
 SimWatch JobRules::Watch() {
   SimWatch watch;
-  watch.on_execute = [this](absl::string_view) { return fencing_.Now(); };
+  watch.on_execute = [this](const SimProcess& callee, absl::string_view what,
+                            absl::Duration timeout) {
+    return NoteExecution(callee, what, timeout);
+  };
+  watch.on_done = [this](int64_t begun) { waiting_.NoteDone(begun); };
   watch.on_executed = [this](const SimProcess& caller, const SimProcess& callee,
                              absl::string_view what,
                              int64_t begun) { NoteExecuted(caller, callee, what, begun); };
@@ -68,6 +77,16 @@ SimWatch JobRules::Watch() {
     NotePushed(request, answer);
   };
   return watch;
+}
+
+int64_t JobRules::NoteExecution(const SimProcess& callee, absl::string_view what,
+                                absl::Duration timeout) {
+  const absl::Duration now = scheduler_->Monotonic();
+  const std::string wrong = waiting_.Check(now);
+  if (!wrong.empty()) violate_(absl::StrCat("waiting: ", wrong));
+  const int64_t call = fencing_.Now();
+  waiting_.NoteBegin(call, callee.group, what, timeout, now);
+  return call;
 }
 
 void JobRules::NoteExecuted(const SimProcess& caller, const SimProcess& callee,

@@ -28,6 +28,7 @@
 #include "tests/search/mode_rule.h"
 #include "tests/search/network.h"
 #include "tests/search/scenario.h"
+#include "tests/search/waiting_rule.h"
 
 namespace keelson {
 
@@ -47,6 +48,8 @@ class JobRules {
   void NoteReplaced(const std::string& path, int process);
   // A process has ended.
   void NoteEnd(int process);
+  // A process stands still from now on, or goes on.
+  void NotePaused(int process, bool paused);
   // For the network of the job.
   SimWatch Watch();
   // The names in the model directory were made durable.
@@ -79,6 +82,8 @@ class JobRules {
  private:
   // Whether a file that has changed may leave the job without a snapshot.
   bool ConcernsSnapshots(const std::string& path) const;
+  // Returns the call's number.
+  int64_t NoteExecution(const SimProcess& callee, absl::string_view what, absl::Duration timeout);
   void NoteExecuted(const SimProcess& caller, const SimProcess& callee, absl::string_view what,
                     int64_t begun);
   void NotePushed(const std::string& request, const ByteRope& answer);
@@ -107,6 +112,7 @@ class JobRules {
   EvaluationRule evaluations_;
   FencingRule fencing_;
   HandingRule handing_;
+  WaitingRule waiting_;
   std::set<absl::Time> checked_;     // snapshots, by the times of their commits
   std::set<absl::Time> identified_;  // the snapshots that it knows, by the times of their commits
   bool committed_ = false;

@@ -79,21 +79,22 @@ void SimNetwork::Begin(SimProcess* caller, size_t callee, absl::string_view what
   const int copies = repeatable && scheduler_->Chance(repetition_) ? 2 : 1;
   for (int i = 0; i < copies; ++i) {
     if (!Arrives(caller->node, callee)) continue;
-    scheduler_->At(Latency(caller->node, callee), [this, exchange, callee, what, execute] {
-      Deliver(exchange, callee, what, execute);
+    scheduler_->At(Latency(caller->node, callee), [this, exchange, callee, what, timeout, execute] {
+      Deliver(exchange, callee, what, timeout, execute);
     });
   }
 }
 
 void SimNetwork::Deliver(const std::shared_ptr<Exchange>& exchange, size_t callee,
-                         absl::string_view what, const Execution& execute) {
+                         absl::string_view what, absl::Duration timeout, const Execution& execute) {
   SimProcess* const process = nodes_[callee];
   if (process == nullptr) return Reset(exchange);
   exchange->callee = process;
-  scheduler_->StartIn(process->group, [this, exchange, process, what, execute] {
+  scheduler_->StartIn(process->group, [this, exchange, process, what, timeout, execute] {
     at_(process, {what, SimPoint::When::kExecute});
-    const int64_t begun = watch_.on_execute(what);
+    const int64_t begun = watch_.on_execute(*process, what, timeout);
     absl::Status status = execute(process);
+    watch_.on_done(begun);
     if (status.ok()) watch_.on_executed(*exchange->caller, *process, what, begun);
     at_(process, {what, SimPoint::When::kExecuted});
     const FiberScheduler::Atomic atomic(scheduler_);

@@ -53,11 +53,14 @@ struct SimPoint {
 
 // Who looks on. Nothing in it waits.
 struct SimWatch {
-  // A callee is about to execute a call. Returns what `on_executed` gets when that was successful.
-  std::function<int64_t(absl::string_view what)> on_execute;
+  // A callee is about to execute a call, whose caller gives up after `timeout`. Returns what
+  // `on_executed` gets when that was successful, and `on_done` in any case.
+  std::function<int64_t(const SimProcess& callee, absl::string_view what, absl::Duration timeout)>
+      on_execute;
   std::function<void(const SimProcess& caller, const SimProcess& callee, absl::string_view what,
                      int64_t begun)>
       on_executed;
+  std::function<void(int64_t begun)> on_done;
   // The caller learns that a call of it was successful.
   std::function<void(const SimProcess& caller, absl::string_view what)> on_answer;
   // The chief has given a worker work.
@@ -123,7 +126,7 @@ class SimNetwork {
 
   void End(const std::shared_ptr<Exchange>& exchange, absl::Status status);
   void Deliver(const std::shared_ptr<Exchange>& exchange, size_t callee, absl::string_view what,
-               const Execution& execute);
+               absl::Duration timeout, const Execution& execute);
   void Reset(const std::shared_ptr<Exchange>& exchange);
   bool Arrives(size_t from, size_t to);
   absl::Duration Latency(size_t from, size_t to);

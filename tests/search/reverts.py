@@ -162,6 +162,21 @@ MENDS: Dict[str, Mend] = {
             )
         ],
     ),
+    "O": Mend(
+        "a request that waits is answered when its time is over",
+        [
+            Edit(
+                "chief/coordination/parked_requests.cc",
+                "/*last=*/tried.overtaken || now >= tried.until",
+                "/*last=*/tried.overtaken",
+            ),
+            Edit(
+                "chief/coordination/parked_requests.cc",
+                "SetDue(request->first, &tried, std::min(tried.until, now + renewal_));",
+                "SetDue(request->first, &tried, now + renewal_);",
+            ),
+        ],
+    ),
 }
 
 

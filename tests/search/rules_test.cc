@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "core/base/file.h"
 #include "core/base/file_system_testing.h"
 #include "core/checkpoint/bundle_format.h"
@@ -18,6 +19,7 @@
 #include "tests/search/fencing_rule.h"
 #include "tests/search/handing_rule.h"
 #include "tests/search/snapshot_rule.h"
+#include "tests/search/waiting_rule.h"
 
 namespace keelson {
 namespace {
@@ -136,6 +138,28 @@ TEST(FencingRule, KnowsNoOrderOfChiefsThatDoNotOwnTheDirectory) {
   rule.NoteOwner(2);
   EXPECT_EQ(rule.NoteObeyed(7, 2, rule.Now()), "");
   EXPECT_NE(rule.NoteObeyed(7, 1, rule.Now()), "");
+}
+
+TEST(WaitingRule, HoldsAProcessToAnswerInTime) {
+  WaitingRule rule;
+  const auto at = [](int64_t seconds) { return absl::Seconds(seconds); };
+  rule.NoteBegin(/*call=*/1, /*process=*/7, "AcquireWork", absl::Seconds(10), at(0));
+  rule.NoteBegin(2, 7, "Heartbeat", absl::Seconds(5), at(0));
+  rule.NoteDone(2);
+  EXPECT_EQ(rule.Check(at(14)), "");
+  EXPECT_NE(rule.Check(at(16)), "");
+  rule.NoteEnd(7);
+  EXPECT_EQ(rule.Check(at(16)), "");
+}
+
+TEST(WaitingRule, DoesNotCountTimeInWhichAProcessStandsStill) {
+  WaitingRule rule;
+  rule.NoteBegin(1, 7, "AcquireWork", absl::Seconds(10), absl::ZeroDuration());
+  rule.NotePaused(7, true, absl::Seconds(1));
+  EXPECT_EQ(rule.Check(absl::Seconds(100)), "");
+  rule.NotePaused(7, false, absl::Seconds(101));
+  EXPECT_EQ(rule.Check(absl::Seconds(114)), "");
+  EXPECT_NE(rule.Check(absl::Seconds(116)), "");
 }
 
 v1::AcquireWorkResponse LeaseOf(uint64_t id, int64_t step, int64_t begin) {

@@ -92,6 +92,7 @@ class World {
   void Begin(const SimFault& fault);
   void End(const SimFault& fault);
   void Restart(size_t node);
+  void SetPaused(const SimProcess* process, bool paused);
   void AskToStop(SimProcess* process);
   void CutPower();
 
@@ -272,7 +273,7 @@ void World::Begin(const SimFault& fault) {
   SimProcess* const process = lives_[fault.node];
   scheduler_.At(fault.length, [this, fault, process] {
     if (fault.kind == SimFault::Kind::kFreeze || fault.kind == SimFault::Kind::kReplace) {
-      if (process != nullptr) scheduler_.SetPaused(process->group, false);
+      if (process != nullptr) SetPaused(process, false);
     }
     End(fault);
   });
@@ -283,11 +284,11 @@ void World::Begin(const SimFault& fault) {
       if (process != nullptr) Kill(process);
       break;
     case SimFault::Kind::kFreeze:
-      if (process != nullptr) scheduler_.SetPaused(process->group, true);
+      if (process != nullptr) SetPaused(process, true);
       break;
     case SimFault::Kind::kReplace:
       if (process == nullptr) break;
-      scheduler_.SetPaused(process->group, true);
+      SetPaused(process, true);
       replaced_ = true;
       network_.Connect(fault.node, nullptr);
       Start(fault.node);
@@ -361,6 +362,11 @@ void World::End(const SimFault& fault) {
 }
 
 // In a thread of the process, as that which watches for signals is.
+void World::SetPaused(const SimProcess* process, bool paused) {
+  scheduler_.SetPaused(process->group, paused);
+  rules_.NotePaused(process->group, paused);
+}
+
 void World::AskToStop(SimProcess* process) {
   if (process == nullptr || !process->alive || process->stop == nullptr) return;
   scheduler_.StartIn(process->group, [process] { process->stop->Raise(); });
