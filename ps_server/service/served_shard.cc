@@ -19,7 +19,7 @@ absl::Status NotInitialized() { return absl::UnavailableError("the shard is not 
 
 ServedShard::View ServedShard::view() const {
   MutexLock lock(&mu_);
-  return {state_, shard_, members_.epoch(), members_.size()};
+  return {state_, shard_, enforced_epoch_, members_.size()};
 }
 
 absl::StatusOr<ServedShard::Pointer> ServedShard::Current() const {
@@ -53,7 +53,10 @@ void ServedShard::TakeMembers(uint64_t chief, const v1::MemberList& list) {
     members = members_.Incarnations();
     shard = shard_;
   }
+  // This waits for the pushes that were let in before.
   if (shard != nullptr) shard->store->SetMembers(std::move(members));
+  MutexLock lock(&mu_);
+  enforced_epoch_ = list.epoch();
 }
 
 void ServedShard::Leave() {

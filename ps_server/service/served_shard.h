@@ -52,6 +52,7 @@ class ServedShard {
   struct View {
     v1::ShardStatus::State state = v1::ShardStatus::EMPTY;
     Pointer shard;  // null: none
+    // Of the newest TakeMembers that has returned: only pushes of these members are applied.
     uint64_t member_epoch = 0;
     size_t members = 0;
   };
@@ -114,6 +115,7 @@ class ServedShard {
   std::optional<Origin> origin_ ABSL_GUARDED_BY(mu_);  // of the shard; none without
   Making newest_making_ ABSL_GUARDED_BY(mu_) = 0;
   MemberTable members_ ABSL_GUARDED_BY(mu_);
+  uint64_t enforced_epoch_ ABSL_GUARDED_BY(mu_) = 0;  // View
 };
 
 }  // namespace keelson

@@ -1,9 +1,12 @@
 #include "ps_server/service/served_shard.h"
 
 #include <memory>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "core/base/clock.h"
+#include "core/base/thread.h"
 #include "gmock/gmock.h"
 #include "ps_server/service/shard_testing.h"
 #include "ps_server/snapshots/shard_files.h"
@@ -96,6 +99,21 @@ TEST_F(ServedShardTest, MembersOutliveIt) {
   Make(kChief);
   EXPECT_EQ(shard_.view().members, members);
   EXPECT_EQ(shard_.view().member_epoch, 3u);
+}
+
+// The chief hands the work of former members on once it has read the new epoch.
+TEST_F(ServedShardTest, ShowsAnEpochOnceNothingElseIsApplied) {
+  Make(kChief);
+  shard_.TakeMembers(kChief, TestMembers(/*epoch=*/3));
+  const size_t members = shard_.view().members;
+  const std::shared_ptr<ShardStore> store = *shard_.CurrentStore();
+  std::optional<ShardStore::PushScope> push(store.get());
+  Thread taking([&] { shard_.TakeMembers(kChief, TestMembers(/*epoch=*/4, /*without=*/{1})); });
+  while (shard_.view().members == members) std::this_thread::yield();
+  EXPECT_EQ(shard_.view().member_epoch, 3u) << "a push of a former member may still be applied";
+  push.reset();
+  taking.Join();
+  EXPECT_EQ(shard_.view().member_epoch, 4u);
 }
 
 TEST_F(ServedShardTest, AServerThatLeavesDoesSoWithALaterShardToo) {
