@@ -1,5 +1,6 @@
 #include "chief/coordination/member_calls.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,24 @@
 #include "core/config/train_config.h"
 
 namespace keelson {
+namespace {
+
+// Whether the member may have a push under way of work that is not its own any more. Rounds refuse
+// such pushes by their attempts.
+bool AnyGivenAway(absl::Span<const HeldLease> held, absl::Span<const uint64_t> kept) {
+  return std::any_of(held.begin(), held.end(), [&](const HeldLease& lease) {
+    const bool unfinished = lease.completed < static_cast<int64_t>(lease.tickets.size());
+    return lease.attempt == 0 && unfinished &&
+           std::find(kept.begin(), kept.end(), lease.id) == kept.end();
+  });
+}
+
+absl::Status GivenAway(Task task, absl::string_view peer) {
+  return absl::AbortedError(absl::StrCat("membership of ", task.ToString(), " at ", peer,
+                                         " is over: work that it holds is not its own any more"));
+}
+
+}  // namespace
 
 absl::StatusOr<std::vector<uint64_t>> MemberCalls::Register(Task task, const MembershipId& id,
                                                             uint64_t config_hash, std::string peer,
@@ -35,6 +54,11 @@ absl::StatusOr<std::vector<uint64_t>> MemberCalls::Register(Task task, const Mem
   RETURN_IF_ERROR(registered);
   if (task.role == Role::kWorker) state_->stalls.Join(incarnation, step_bound);
   std::vector<uint64_t> kept = state_->ClaimLeases(task, incarnation, held);
+  if (state_->training.has_value() && AnyGivenAway(held, kept)) {
+    state_->membership.Lose(incarnation);
+    state_->NoticeEnds();
+    return GivenAway(task, peer);
+  }
   if (joins) {
     LogInfo(task.ToString(), " joined (", peer, ")",
             held.empty() ? "" : absl::StrCat(" with ", kept.size(), " work leases"));
@@ -47,6 +71,11 @@ absl::StatusOr<std::vector<uint64_t>> MemberCalls::Register(Task task, const Mem
 absl::Status MemberCalls::Heartbeat(Task task, const MembershipId& id, const WorkerReport& report) {
   MutexLock lock(&state_->mu);
   return state_->AcceptReport(task, id, report);
+}
+
+absl::Duration MemberCalls::HeartbeatInterval() const {
+  MutexLock lock(&state_->mu);
+  return state_->membership.HeartbeatInterval();
 }
 
 absl::StatusOr<bool> MemberCalls::Admit(Task task, const MembershipId& id, uint64_t lease_id,

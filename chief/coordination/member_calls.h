@@ -28,6 +28,8 @@ class MemberCalls {
   // Joins, or joins again with the leases that the caller still holds (also those that a
   // predecessor granted). Returns which of these leases are still the caller's.
   // FAILED_PRECONDITION: another configuration. ALREADY_EXISTS, ABORTED: see Membership.
+  // ABORTED also when work that the caller holds, and may be pushing, is not its own any more: a
+  // member's pushes are applied, so it has to join with another id.
   // `step_bound`: see StallWatch::Join.
   // UNAVAILABLE: the chief has not yet decided how the job goes on, and so what becomes of `held`
   // and of those who were members before (`told_epoch`).
@@ -39,6 +41,9 @@ class MemberCalls {
 
   // ABORTED: not a member; see Membership.
   absl::Status Heartbeat(Task task, const MembershipId& id, const WorkerReport& report);
+
+  // See Membership.
+  absl::Duration HeartbeatInterval() const;
 
   // Whether the gradient of a synchronous ticket counts. ABORTED as in Heartbeat.
   absl::StatusOr<bool> Admit(Task task, const MembershipId& id, uint64_t lease_id, int64_t step,

@@ -165,6 +165,21 @@ TEST_F(TrainingStartTest, AMemberThatTheStateDoesNotKnowIsTakenOn) {
   EXPECT_EQ(chief_->roster()->MemberList().members_size(), 1);
 }
 
+TEST_F(TrainingStartTest, WhoHoldsWorkThatOthersWereGivenIsNoMember) {
+  StartTraining();
+  const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  const WorkLease lost = *Acquire(kWorker0, 1);
+  Succeed(persisted);
+  ASSERT_TRUE(Register(kWorker1, 2).ok());
+  ASSERT_EQ(Acquire(kWorker1, 2)->tickets, lost.tickets);
+  // Its push of that work may be under way, and must not be applied.
+  EXPECT_EQ(Register(kWorker0, 1, {Held(lost, 0)}).status().code(), absl::StatusCode::kAborted);
+  ASSERT_EQ(chief_->roster()->MemberList().members_size(), 1);
+  EXPECT_EQ(chief_->roster()->MemberList().members(0).incarnation(), 2u);
+  EXPECT_TRUE(Register(kWorker0, 3).ok());
+}
+
 TEST_F(SyncTrainingStartTest, ASuccessorBeginsANewAttempt) {
   const WorkLease first = *Acquire(kWorker0, 1);
   const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
