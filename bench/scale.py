@@ -37,8 +37,8 @@ class Linear(NamedTuple):
 class Costs(NamedTuple):
     """Unit costs. Those of the chief are chief_bench's, the others ps_bench's (docs/scale.md says which and when)."""
 
-    heartbeat_us: Linear = Linear()
-    acquire_us: Linear = Linear()
+    # Of the chief for a call of a worker, in a whole job.
+    call_us: Linear = Linear()
     idle_cores: Linear = Linear()
     chief_bytes: Linear = Linear()
     chief_threads: Linear = Linear()
@@ -65,7 +65,6 @@ class Job(NamedTuple):
     model_gb: float = 0.1  # values
     slots: int = 2  # copies of the values that the optimizer keeps
     step_rate: float = 1  # of each worker, a second
-    heartbeat_rate: float = 4  # of each worker, a second
     wire_factor: float = 1  # bytes on the wire for one of the model: 0.5 with bfloat16
 
 
@@ -108,16 +107,21 @@ class Needs(NamedTuple):
     restore_seconds: float
 
 
+def heartbeat_rate(workers: int) -> float:
+    """Heartbeats of each worker, a second: Membership::HeartbeatInterval, with a lease of 10 s."""
+    return 1 / max(0.25, min(workers / 1000, 10 / 8))
+
+
 def needs_of(job: Job, costs: Costs) -> Needs:
     def at(cost: Linear) -> float:
         return cost.at(job.workers, job.servers)
 
-    call_seconds = (job.heartbeat_rate * at(costs.heartbeat_us) + job.step_rate * at(costs.acquire_us)) / 1e6
+    calls = heartbeat_rate(job.workers) + job.step_rate  # of each worker, a second
     shard_gb = job.model_gb * (1 + job.slots) / job.servers
     moved = job.workers * job.step_rate * job.model_gb * job.wire_factor / job.servers
     buffers = min(costs.client_bytes * job.workers, costs.most_client_bytes)
     return Needs(
-        chief_cores=at(costs.idle_cores) + job.workers * call_seconds,
+        chief_cores=at(costs.idle_cores) + job.workers * calls * at(costs.call_us) / 1e6,
         chief_gb=at(costs.chief_bytes) / 1e9,
         chief_threads=at(costs.chief_threads),
         chief_connections=job.workers,
@@ -219,6 +223,24 @@ def points_of(results: Iterable[dict], mode: str, *keys: str) -> List[Tuple[int,
     return points
 
 
+def keeps_up(job: Dict[str, Any]) -> bool:
+    """A chief that does not answer 95 % of the calls uses less than it needs, so its cores say nothing."""
+    return bool(job["answered_per_second"] >= 0.95 * job["wanted_per_second"])
+
+
+def call_points_of(results: Iterable[dict]) -> List[Tuple[int, int, float]]:
+    """Microseconds of the chief for a call in a whole job, without what it does for an idle one."""
+    points = []
+    for result in results:
+        job = result.get("asynchronous")
+        if job is None or not keeps_up(job):
+            continue
+        busy = job["cores"]["median"] - job["idle_cores"]["median"]
+        if busy > 0:
+            points.append((result["workers"], result["servers"], busy * 1e6 / job["answered_per_second"]))
+    return points
+
+
 def changes_of(reports: Iterable[object]) -> Dict[str, Any]:
     """The fields of Costs that the reports have measured."""
     results: List[dict] = []
@@ -229,8 +251,7 @@ def changes_of(reports: Iterable[object]) -> Dict[str, Any]:
         elif isinstance(report, list):
             writes += [entry["write_gbytes_per_s"] for entry in report if "write_gbytes_per_s" in entry]
     wanted = {
-        "heartbeat_us": points_of(results, "asynchronous", "heartbeat", "cpu_us", "median"),
-        "acquire_us": points_of(results, "asynchronous", "acquire_work", "cpu_us", "median"),
+        "call_us": call_points_of(results),
         "idle_cores": points_of(results, "asynchronous", "idle_cores", "median"),
         "chief_bytes": points_of(results, "asynchronous", "memory", "resident_bytes"),
         "chief_threads": points_of(results, "asynchronous", "memory", "threads"),
@@ -258,8 +279,7 @@ class Check(NamedTuple):
 
 
 def checks_of(report: dict, costs: Costs) -> List[Check]:
-    """Predictions beside what was measured. A chief that did not answer 95 % of the calls used less than it needed, so
-    its cores say nothing."""
+    """Predictions beside what was measured."""
     checks = []
     for result in report["results"]:
         workers, servers = result["workers"], result["servers"]
@@ -267,7 +287,7 @@ def checks_of(report: dict, costs: Costs) -> List[Check]:
         pairs: List[Tuple[str, float, float]] = []
         job = result.get("asynchronous")
         if job is not None:
-            if job["answered_per_second"] >= 0.95 * job["wanted_per_second"]:
+            if keeps_up(job):
                 pairs.append(("cores of the chief", needs.chief_cores, job["cores"]["median"]))
             pairs.append(("MB of the chief", needs.chief_gb * 1000, job["memory"]["resident_bytes"] / 1e6))
             pairs.append(("threads of the chief", needs.chief_threads, job["memory"]["threads"]))
@@ -434,10 +454,9 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-# Fitted to the measurements of docs/scale.md, which says on what machine. The calls cost what they do in a whole job.
+# Fitted to the measurements of docs/scale.md, which says on what machine.
 DEFAULT_COSTS = Costs(
-    heartbeat_us=Linear(fixed=57.0, server=0.00105, worker_server=4.86e-05),
-    acquire_us=Linear(fixed=60.0),
+    call_us=Linear(fixed=110.0),
     idle_cores=Linear(fixed=0.00342, server=0.000517, worker_server=1.33e-07),
     chief_bytes=Linear(fixed=42400000.0, server=85400.0, worker_server=232.0),
     chief_threads=Linear(fixed=19.0, server=2.0),

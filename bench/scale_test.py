@@ -10,17 +10,16 @@ import unittest
 import scale
 
 
-def result(workers, servers=100, answered=1.0, cores=1.0, heartbeat=100.0):
+def result(workers, servers=100, answered=1.0, cores=1.0):
+    calls = workers * (scale.heartbeat_rate(workers) + 1)
     return {
         "workers": workers,
         "servers": servers,
         "asynchronous": {
             "idle_cores": {"median": 0.001 * servers},
-            "heartbeat": {"cpu_us": {"median": heartbeat}},
-            "acquire_work": {"cpu_us": {"median": 200.0}},
             "cores": {"median": cores},
-            "wanted_per_second": 5.0 * workers,
-            "answered_per_second": 5.0 * workers * answered,
+            "wanted_per_second": calls,
+            "answered_per_second": calls * answered,
             "memory": {"resident_bytes": 50e6 + 10e3 * workers, "threads": 20 + 2 * servers},
             "job_state_bytes": 80 * workers,
         },
@@ -54,12 +53,14 @@ class FitTest(unittest.TestCase):
 class NeedsTest(unittest.TestCase):
     def test_adds_up_the_calls_of_all_workers(self):
         costs = scale.Costs(
-            heartbeat_us=scale.Linear(fixed=100),
-            acquire_us=scale.Linear(fixed=200),
+            call_us=scale.Linear(fixed=120),
             idle_cores=scale.Linear(server=0.001),
         )
-        needs = scale.needs_of(scale.Job(1000, 100), costs)
-        self.assertAlmostEqual(needs.chief_cores, 0.1 + 1000 * (4 * 100 + 200) / 1e6)
+        few = scale.needs_of(scale.Job(100, 100), costs)
+        self.assertAlmostEqual(few.chief_cores, 0.1 + 100 * (4 + 1) * 120 / 1e6)
+        # Many send heartbeats less often.
+        many = scale.needs_of(scale.Job(1000, 100, step_rate=0.5), costs)
+        self.assertAlmostEqual(many.chief_cores, 0.1 + 1000 * (1 + 0.5) * 120 / 1e6)
 
     def test_servers_share_the_model_and_its_traffic(self):
         needs = scale.needs_of(scale.Job(10, 4, model_gb=8, slots=2, step_rate=0.5, wire_factor=0.5), scale.Costs())
@@ -82,8 +83,7 @@ class NeedsTest(unittest.TestCase):
 
 class CheckTest(unittest.TestCase):
     def test_a_report_predicts_itself(self):
-        # 100 workers: 0.1 idle and 100 * (4 * 100 + 200) us.
-        report = {"results": [result(100, cores=0.16), result(1000, cores=0.7)]}
+        report = {"results": [result(100, cores=0.16), result(1000, cores=0.4)]}
         checks = scale.checks_of(report, scale.Costs(**scale.changes_of([report])))
         self.assertEqual(len(checks), 10)
         for check in checks:
@@ -114,7 +114,7 @@ class ProgramTest(unittest.TestCase):
     def test_takes_costs_from_both_benchmarks(self):
         changes = scale.changes_of([{"results": [result(100)]}, [{"model": "1GB", "write_gbytes_per_s": 0.5}]])
         self.assertEqual(changes["snapshot_gb_per_s"], 0.5)
-        self.assertEqual(changes["heartbeat_us"], scale.Linear(fixed=100))
+        self.assertAlmostEqual(changes["call_us"].fixed, 1800)
 
     def test_checks_a_file(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@
 // of the former chief, whose leases the current one may not know (Accept).
 #include "worker/chief_session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,8 @@ namespace keelson {
 namespace {
 
 constexpr int64_t kLongPollSeconds = 1;
+// A chief that asks for longer pauses would lose its workers.
+constexpr absl::Duration kLongestHeartbeat = absl::Seconds(5);
 constexpr char kWaiting[] = "waiting for the chief";
 
 MembershipClient::Options MembershipOptions(const ChiefSession::Options& options) {
@@ -213,9 +216,10 @@ absl::Status ChiefSession::ChiefGaveUp() {
 void ChiefSession::HeartbeatLoop() {
   absl::Duration pause = options_.retry.first_pause;
   while (!ended_.raised()) {
-    if (SendHeartbeat().ok()) {
+    absl::Duration next_after;
+    if (SendHeartbeat(&next_after).ok()) {
       pause = options_.retry.first_pause;
-      progress_->WaitForUrgent(options_.heartbeat_interval);
+      progress_->WaitForUrgent(std::max(options_.heartbeat_interval, next_after));
     } else {
       ended_.WaitFor(pause);
       pause = NextPause(options_.retry, pause);
@@ -223,7 +227,7 @@ void ChiefSession::HeartbeatLoop() {
   }
 }
 
-absl::Status ChiefSession::SendHeartbeat() {
+absl::Status ChiefSession::SendHeartbeat(absl::Duration* next_after) {
   const int64_t registrations = this->registrations();
   v1::HeartbeatRequest request;
   *request.mutable_header() = membership_.Header();
@@ -236,6 +240,9 @@ absl::Status ChiefSession::SendHeartbeat() {
     NoteUnreachable(status);
     return status;
   }
+  *next_after = std::min(absl::Seconds(response.next_after().seconds()) +
+                             absl::Nanoseconds(response.next_after().nanos()),
+                         kLongestHeartbeat);
   MutexLock lock(&mu_);
   AwaitRegistration();
   if (registrations_ != registrations) {

@@ -46,6 +46,7 @@ class ChiefSession : public TicketSource {
     std::string device;         // only displayed
     absl::Duration step_bound;  // RegisterRequest
     RetryOptions retry;
+    // Between two heartbeats, unless the chief wants them less often.
     absl::Duration heartbeat_interval = absl::Milliseconds(250);
   };
 
@@ -96,7 +97,8 @@ class ChiefSession : public TicketSource {
   bool Accept(int64_t registrations, const v1::WorkerProgress& report,
               const v1::AcquireWorkResponse& response);
   void HeartbeatLoop();
-  absl::Status SendHeartbeat();
+  // `next_after`: HeartbeatResponse.
+  absl::Status SendHeartbeat(absl::Duration* next_after);
   absl::Status ChiefGaveUp();
   // Ends the session, if it has not ended, and returns the error with which it did.
   absl::Status End(const absl::Status& error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

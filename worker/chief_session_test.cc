@@ -1,5 +1,7 @@
 #include "worker/chief_session.h"
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "worker/fake_chief.h"
 
@@ -353,6 +355,20 @@ TEST_F(ChiefSessionTest, NextTellsWhyTheChiefHasGivenUp) {
   const auto next = session_.Next();
   EXPECT_EQ(next.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(next.status().message(), "the chief has given up: disk full");
+}
+
+TEST_F(ChiefSessionTest, HeartbeatsAreNoMoreOftenThanTheChiefWants) {
+  chief_.Answer(&ChiefService::Heartbeat, [](const auto&, auto* response) {
+    response->mutable_next_after()->set_seconds(3600);
+    return absl::OkStatus();
+  });
+  chief_.AddLease(1, 0, 1);
+  Join();
+  const Ticket ticket = NextTicket();
+  // At an interval of a millisecond there would be dozens meanwhile.
+  const absl::Time end = absl::Now() + absl::Milliseconds(40);
+  while (absl::Now() < end) ASSERT_TRUE(session_.Admit(ticket).ok());
+  EXPECT_LE(chief_.Count(&ChiefService::Heartbeat), 2);
 }
 
 TEST_F(ChiefSessionTest, AHeartbeatThatTellsOfFailureEndsTheWork) {

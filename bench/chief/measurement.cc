@@ -75,8 +75,7 @@ class Measurement {
     // Each worker asks once, and then again with each answer.
     job_.workers->AcquireWithoutPause(true);
     for (int w = 0; w < workers(); ++w) job_.workers->AcquireWork(w);
-    Load load({StreamOf(CallKind::kHeartbeat, workers() * options_.heartbeats_per_second)},
-              options_.stop);
+    Load load({StreamOf(CallKind::kHeartbeat, workers() * HeartbeatsPerSecond())}, options_.stop);
     load.Run(kWarmUpSeconds + options_.seconds / 2);
     job_.workers->TakeCounts();
     job_.workers->TakeRoundSeconds();
@@ -158,10 +157,16 @@ class Measurement {
     return CallCost{SpreadOf(cpu_us), PercentileOf(counts, 0.5), PercentileOf(counts, 0.99)};
   }
 
+  // Of each worker, as a real one sends them.
+  double HeartbeatsPerSecond() const {
+    return std::min(options_.heartbeats_per_second,
+                    1 / std::max(1e-3, job_.workers->wanted_heartbeat_seconds()));
+  }
+
   absl::Status MeasureWholeJob(AsynchronousResult* result) {
     ASSIGN_OR_RETURN(
         const std::vector<Measured> runs,
-        MeasureLoad({StreamOf(CallKind::kHeartbeat, workers() * options_.heartbeats_per_second),
+        MeasureLoad({StreamOf(CallKind::kHeartbeat, workers() * HeartbeatsPerSecond()),
                      StreamOf(CallKind::kAcquireWork, workers() * options_.steps_per_second),
                      StreamOf(CallKind::kGetJobStatus, kStatusPerSecondBeside)}));
     std::vector<double> cores;

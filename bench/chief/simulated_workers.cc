@@ -194,6 +194,14 @@ void SimulatedWorkers::Leave(int w) {
                                });
 }
 
+void SimulatedWorkers::NoteWantedHeartbeat(const v1::HeartbeatResponse& response) {
+  const double seconds = static_cast<double>(response.next_after().seconds()) +
+                         1e-9 * static_cast<double>(response.next_after().nanos());
+  double known = wanted_heartbeat_seconds_;
+  while (seconds > known && !wanted_heartbeat_seconds_.compare_exchange_weak(known, seconds)) {
+  }
+}
+
 void SimulatedWorkers::Heartbeat(int w) {
   NoteWanted(CallKind::kHeartbeat);
   Worker* const worker = workers_[w].get();
@@ -211,6 +219,7 @@ void SimulatedWorkers::Heartbeat(int w) {
                                        if (worker->membership == membership)
                                          worker->beating = false;
                                      }
+                                     if (status.ok()) NoteWantedHeartbeat(c->response);
                                      NoteEnd(CallKind::kHeartbeat, c->started, status);
                                      delete c;
                                    });

@@ -60,6 +60,8 @@ class SimulatedWorkers {
   // These count as wanted but do nothing while the worker is no member, or its last call of this
   // kind is not answered yet.
   void Heartbeat(int w);
+  // The longest time after which the chief wants the next heartbeat, as far as it has said.
+  double wanted_heartbeat_seconds() const { return wanted_heartbeat_seconds_; }
   // Reports the lease before as done, and asks for the next one.
   void AcquireWork(int w);
   // By worker `w`'s connection; as many at a time as are wanted.
@@ -107,6 +109,7 @@ class SimulatedWorkers {
   // Notes the end of a call.
   void NoteEnd(CallKind kind, double started, const grpc::Status& status);
   void NoteWanted(CallKind kind);
+  void NoteWantedHeartbeat(const v1::HeartbeatResponse& response);
   void NoteStep(int64_t step);
 
   void AskForModel(int w, MembershipId membership);
@@ -118,6 +121,7 @@ class SimulatedWorkers {
   std::vector<std::unique_ptr<v1::ChiefService::Stub>> stubs_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<bool> without_pause_{false};
+  std::atomic<double> wanted_heartbeat_seconds_ = 0;
   std::atomic<int> members_{0};
   std::atomic<int64_t> joined_{0};
 

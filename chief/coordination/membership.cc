@@ -16,6 +16,8 @@ namespace {
 // More epochs than a chief can have begun beyond those that it persisted or that a server has seen.
 constexpr uint64_t kUnheardOfEpochs = 1'000'000;
 
+constexpr absl::Duration kHeartbeatPerMember = absl::Milliseconds(1);
+
 // Without its incarnation, which nobody else is to learn.
 std::string Name(Task task, absl::string_view peer) {
   return absl::StrCat(task.ToString(), peer.empty() ? "" : absl::StrCat(" at ", peer));
@@ -70,6 +72,14 @@ bool Membership::Silent(const Member& member, absl::Duration silence) const {
   return !member.over() && clock_->Monotonic() - member.last_heard >= silence;
 }
 
+absl::Duration Membership::HeartbeatInterval() const {
+  return std::min(kHeartbeatPerMember * static_cast<int64_t>(members_.size()), lease_ / 8);
+}
+
+absl::Duration Membership::TakeoverAfter() const {
+  return std::min(lease_, std::max(takeover_after_, 4 * HeartbeatInterval()));
+}
+
 void Membership::Enter(Member* member, Member::State state) {
   member->state = state;
   member->since = clock_->Now();
@@ -119,7 +129,7 @@ absl::Status Membership::Register(Task task, const MembershipId& id, std::string
   } else if (member.incarnation != incarnation) {
     if (Silent(member, lease_)) {
       End(&member, Member::kLost);
-    } else if (Silent(member, takeover_after_)) {
+    } else if (Silent(member, TakeoverAfter())) {
       End(&member, Member::kReplaced);
     } else if (!member.over()) {
       return TaskIsTaken(member, peer);
@@ -142,7 +152,7 @@ absl::Status Membership::RegisterOver(Task task, uint64_t incarnation,
   const Member* const holder = Find(task);
   if (holder == nullptr) return Over(Name(task, peer), "as an earlier chief knew");
   if (holder->incarnation == incarnation) return OverOf(*holder);
-  if (!holder->over() && !Silent(*holder, takeover_after_)) return TaskIsTaken(*holder, peer);
+  if (!holder->over() && !Silent(*holder, TakeoverAfter())) return TaskIsTaken(*holder, peer);
   return Over(Name(task, peer), absl::StrCat("it was followed by ", Name(*holder)));
 }
 

@@ -13,8 +13,8 @@
 // A member of a predecessor is away until it registers here; its lease passes, and it is replaced,
 // as if it were alive. A new incarnation of a task takes it at once when the old one's membership
 // is over, and replaces a member that has sent nothing for `takeover_after`, which is less than the
-// lease. So a process that was killed is replaced soon, while one whose messages are late keeps its
-// place unless another claims it.
+// lease, and for four of the intervals at which heartbeats are wanted. So a process that was killed
+// is replaced soon, while one whose messages are late keeps its place unless another claims it.
 //
 // Each join and each end begins an epoch. A member is told one in which it belongs to the job, and
 // shows it when it registers again: so an incarnation that is unknown here is either new, or was a
@@ -83,6 +83,10 @@ class Membership {
   absl::Status Register(Task task, const MembershipId& id, std::string peer,
                         std::string device = "", uint64_t told_epoch = 0);
 
+  // The time between two heartbeats of a member that suffices: a millisecond for each member, so
+  // that all of them together send a thousand a second, and at most an eighth of the lease.
+  absl::Duration HeartbeatInterval() const;
+
   // Renews the lease. ABORTED: nobody has registered here with this id, or its membership is over;
   // nothing changes.
   absl::Status Heartbeat(Task task, const MembershipId& id);
@@ -134,6 +138,8 @@ class Membership {
   int Count(Role role, Member::State state) const;
   // Whether the member is present and has sent nothing for `silence`.
   bool Silent(const Member& member, absl::Duration silence) const;
+  // For so long a member has to be silent so that another one may replace it.
+  absl::Duration TakeoverAfter() const;
   void Enter(Member* member, Member::State state);
   void End(Member* member, Member::State how);
   // Whether the incarnation was a member's and is not any more.

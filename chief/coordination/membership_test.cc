@@ -91,6 +91,20 @@ TEST_F(MembershipTest, ASecondProcessOfATaskIsRefused) {
   EXPECT_THAT(Expire(), IsEmpty());
 }
 
+TEST_F(MembershipTest, ManyMembersSendHeartbeatsLessOften) {
+  Register(kWorker0, 7);
+  EXPECT_EQ(membership_.HeartbeatInterval(), absl::Milliseconds(1));
+  for (uint32_t w = 1; w < 800; ++w) Register({Role::kWorker, w}, 100 + w);
+  EXPECT_EQ(membership_.HeartbeatInterval(), absl::Milliseconds(800));
+  // So their silence means something later.
+  clock_.Advance(absl::Milliseconds(4 * 800 - 1));
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(8), "").code(), absl::StatusCode::kAlreadyExists);
+  clock_.Advance(absl::Milliseconds(1));
+  Register(kWorker0, 8);
+  for (uint32_t w = 800; w < 3000; ++w) Register({Role::kWorker, w}, 100 + w);
+  EXPECT_EQ(membership_.HeartbeatInterval(), kLease / 8);
+}
+
 TEST_F(MembershipTest, TheRefusedProcessDoesNotRenewTheHoldersLease) {
   Register(kWorker0, 7);
   clock_.Advance(kTakeover / 2);

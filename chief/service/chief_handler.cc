@@ -22,6 +22,11 @@ absl::Duration BoundedWait(const google::protobuf::Duration& wait) {
   return std::min(absl::Seconds(wait.seconds()) + absl::Nanoseconds(wait.nanos()), kLongestWait);
 }
 
+void SetDuration(absl::Duration duration, google::protobuf::Duration* proto) {
+  proto->set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
+  proto->set_nanos(static_cast<int32_t>(absl::ToInt64Nanoseconds(duration)));
+}
+
 double SecondsOf(absl::Time time) { return absl::ToDoubleSeconds(time - absl::UnixEpoch()); }
 
 // The reason as one line, fit for logs and the dashboard.
@@ -233,6 +238,7 @@ absl::Status ChiefHandler::Heartbeat(const v1::HeartbeatRequest& request,
   response->set_phase(JobPhaseToProto(coordinator_->control()->phase()));
   response->set_error(coordinator_->control()->error());
   *response->mutable_state_versions() = VersionsToProto(coordinator_->persistence()->versions());
+  SetDuration(coordinator_->members()->HeartbeatInterval(), response->mutable_next_after());
   return absl::OkStatus();
 }
 

@@ -454,6 +454,8 @@ TEST_F(ChiefHandlerTest, AnswersTellTheVersionsOfTheLedger) {
   ASSERT_EQ(handler_.Heartbeat(request, &heartbeat), absl::OkStatus());
   EXPECT_EQ(heartbeat.state_versions().stored(), 1u);
   EXPECT_EQ(heartbeat.state_versions().current(), coordinator_.persistence()->versions().current);
+  EXPECT_EQ(heartbeat.next_after().seconds(), 0);
+  EXPECT_EQ(heartbeat.next_after().nanos(), 1'000'000) << "of one member";
   Register();
   EXPECT_EQ(registered_.state_versions().stored(), 1u);
 }
