@@ -97,6 +97,11 @@ bool ServerContacts::Answers(size_t s) const {
   return contacts_[s].answers;
 }
 
+uint64_t ServerContacts::store_id(size_t s) const {
+  MutexLock lock(&mu_);
+  return contacts_[s].store_id;
+}
+
 uint64_t ServerContacts::makings(size_t s) const {
   MutexLock lock(&mu_);
   return contacts_[s].makings;

@@ -416,8 +416,10 @@ absl::Status ServerGroup::CallCommitRound(size_t s, const v1::CommitRoundRequest
                                           absl::Duration patience, const StopSignal& stop) {
   const absl::Duration until = clock_->Monotonic() + patience;
   while (true) {
+    v1::CommitRoundRequest addressed = request;
+    addressed.set_store_id(contacts_.store_id(s));
     v1::CommitRoundResponse response;
-    const absl::Status status = server(s).service->CommitRound(request, &response);
+    const absl::Status status = server(s).service->CommitRound(addressed, &response);
     const bool unknown = status.code() == absl::StatusCode::kUnavailable ||
                          status.code() == absl::StatusCode::kDeadlineExceeded;
     if (!unknown || clock_->Monotonic() >= until) return Named(s, status);

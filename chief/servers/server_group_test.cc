@@ -441,6 +441,17 @@ TEST_F(ServerGroupTest, ARoundThatALeavingServersSuccessorLacksIsNotCommitted) {
   EXPECT_EQ(servers_[0].commits().size(), before);
 }
 
+// A chief that was replaced may have made the shard of a server that was restarted. That shard is
+// made again, so what is committed there would be lost.
+TEST_F(ServerGroupTest, ARoundIsCommittedAtTheShardsThatTheChiefKnows) {
+  ASSERT_EQ(group_.Initialize(5, {}), absl::OkStatus());
+  ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
+  for (FakeParameterServer& server : servers_) {
+    EXPECT_NE(server.shard().store_id(), 0u);
+    EXPECT_EQ(server.commits().back().store_id(), server.shard().store_id());
+  }
+}
+
 TEST_F(ServerGroupTest, ARoundThatNobodyHasIsNotCommitted) {
   for (FakeParameterServer& server : servers_) {
     server.FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});

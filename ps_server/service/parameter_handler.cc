@@ -134,6 +134,9 @@ absl::Status ParameterHandler::CommitRound(const v1::CommitRoundRequest& request
   MutexLock lock(&commit_mu_);
   // Another chief may have come during the wait, and have been told which round was committed.
   RETURN_IF_ERROR(chiefs_.Admit("CommitRound", request.header()));
+  if (request.store_id() != 0 && request.store_id() != shard->store_id) {
+    return absl::UnavailableError("the shard is not the one that the chief knows");
+  }
   RETURN_IF_ERROR(Commit(request, shard->store.get()));
   response->set_shard_step(shard->store->shard_step());
   return absl::OkStatus();

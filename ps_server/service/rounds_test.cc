@@ -218,6 +218,22 @@ TEST_F(RoundsTest, ACommitNeedsThemInEveryBlock) {
   EXPECT_EQ(Values(), before);
 }
 
+TEST_F(RoundsTest, ACommitForAnotherShardIsRefused) {
+  ASSERT_TRUE(Stage(1, 1, {0, 1}, 1, 2).ok());
+  const Arrays before = Values();
+  v1::CommitRoundRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  request.set_attempt(1);
+  request.set_contributions(1);
+  request.set_store_id(StatusOf(&handler_).store_id() + 1);
+  v1::CommitRoundResponse response;
+  EXPECT_EQ(CodeOf(handler_.CommitRound(request, &response)), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Values(), before);
+  request.set_store_id(request.store_id() - 1);
+  EXPECT_TRUE(handler_.CommitRound(request, &response).ok());
+  EXPECT_NE(Values(), before);
+}
+
 TEST_F(RoundsTest, CommitsThatMakeNoSenseAreRefused) {
   const absl::Status status = CommitRound(&handler_, {0, 1}, 0);
   EXPECT_EQ(CodeOf(status), absl::StatusCode::kInvalidArgument);
