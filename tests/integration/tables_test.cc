@@ -46,9 +46,26 @@ TEST(TablesTest, EveryUpdateOfEveryRowIsCounted) {
   }
 }
 
-TEST(TablesTest, ServersAndWorkersThatDieLoseNoRowsUpdate) {
-  TableJob job;
-  job.counted.epochs = 20;
+// The rows of a job that one worker trains for 200 steps, on two, three and one servers one after
+// another.
+CountedRows TrainOnChangingServers(const TableJob& job) {
+  const v1::TrainConfig config = ConfigOf(job);
+  for (const int servers : {2, 3}) {
+    LocalCluster cluster({servers, 1, false, config});
+    cluster.gate().CloseAt(50 * servers - 50);
+    cluster.Start();
+    cluster.WaitForStep(50 * servers - 50);
+    EXPECT_EQ(cluster.StopChief().code(), absl::StatusCode::kCancelled);
+    CheckAllRowCounts(job.model_dir);
+  }
+  LocalCluster cluster({1, 1, false, config});
+  cluster.Start();
+  cluster.ExpectDone();
+  CheckAllRowCounts(job.model_dir);
+  return ReadCountedRows(absl::StrCat(job.model_dir, "/model.ckpt-200"));
+}
+
+void KillEachInTurn(const TableJob& job) {
   LocalCluster cluster({2, 2, false, ConfigOf(job)});
   cluster.Start();
   cluster.WaitForStep(100);
@@ -66,26 +83,64 @@ TEST(TablesTest, ServersAndWorkersThatDieLoseNoRowsUpdate) {
   CheckAllRowCounts(job.model_dir);
 }
 
+TEST(TablesTest, ServersAndWorkersThatDieLoseNoRowsUpdate) {
+  TableJob job;
+  job.counted.epochs = 20;
+  KillEachInTurn(job);
+}
+
+TEST(TablesTest, RowsThatExpireAndAreAdmittedAreWholeWhoeverDies) {
+  TableJob job;
+  job.counted.epochs = 20;
+  job.counted.limits = "admit_after: 2 expire_after_steps: 45";
+  KillEachInTurn(job);
+}
+
 TEST(TablesTest, AJobGoesOnWithAnotherNumberOfServers) {
   const TableJob job;
-  const v1::TrainConfig config = ConfigOf(job);
-  for (const int servers : {2, 3}) {
-    LocalCluster cluster({servers, 1, false, config});
-    cluster.gate().CloseAt(50 * servers - 50);
-    cluster.Start();
-    cluster.WaitForStep(50 * servers - 50);
-    EXPECT_EQ(cluster.StopChief().code(), absl::StatusCode::kCancelled);
-    CheckAllRowCounts(job.model_dir);
-  }
-  LocalCluster cluster({1, 1, false, config});
-  cluster.Start();
-  cluster.ExpectDone();
-  const CountedRows rows = ReadCountedRows(absl::StrCat(job.model_dir, "/model.ckpt-200"));
+  const CountedRows rows = TrainOnChangingServers(job);
   EXPECT_EQ(rows.size(), kCommonIds + kCountedRecords);
   for (const auto& [id, row] : rows) {
     EXPECT_EQ(row.updates, id < kCommonIds ? 200u : 5u) << id;
     EXPECT_EQ(std::abs(static_cast<double>(row.value)) / kCountedRowStep, row.updates) << id;
   }
+}
+
+// A record's own id comes every 40 steps.
+TEST(TablesTest, IdsThatStandStillLoseTheirRows) {
+  TableJob job;
+  job.counted.sequential = true;
+  job.counted.limits = "expire_after_steps: 30";
+  int64_t there = 0;
+  for (const auto& [id, row] : TrainOnChangingServers(job)) {
+    EXPECT_EQ(row.updates, id < kCommonIds ? 200u : 1u) << id;
+    if (id >= kCommonIds && row.last_step >= 170) ++there;
+  }
+  EXPECT_EQ(there, 30 * kCountedBatch);
+}
+
+TEST(TablesTest, IdsThatComeWithinTheStepsOfExpiryKeepTheirRows) {
+  TableJob job;
+  job.counted.sequential = true;
+  job.counted.limits = "expire_after_steps: 40";
+  for (const auto& [id, row] : TrainOnChangingServers(job)) {
+    EXPECT_EQ(row.updates, id < kCommonIds ? 200u : 5u) << id;
+  }
+}
+
+TEST(TablesTest, IdsGetRowsWhenTheyHaveComeOftenEnough) {
+  TableJob job;
+  job.counted.limits = "admit_after: 3";
+  const CountedRows rows = TrainOnChangingServers(job);
+  EXPECT_EQ(rows.size(), kCommonIds + kCountedRecords);
+  for (const auto& [id, row] : rows) EXPECT_EQ(row.updates, id < kCommonIds ? 198u : 3u) << id;
+}
+
+TEST(TablesTest, IdsThatComeTooSeldomGetNoRows) {
+  TableJob job;
+  job.counted.sequential = true;
+  job.counted.limits = "admit_after: 2 expire_after_steps: 30";
+  EXPECT_EQ(TrainOnChangingServers(job).size(), kCommonIds);
 }
 
 // The rows after the job's last step.

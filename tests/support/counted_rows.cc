@@ -54,7 +54,8 @@ std::string CountedRowsConfig(const CountedRowsJob& job) {
       R"(
     model {
       features { name: "features" bag { weighted: true } }
-      tables { name: "weights" dim: 1 }
+      tables { name: "weights" dim: 1 )",
+      job.limits, R"( }
       layers {
         name: "score"
         inputs: "features"
@@ -65,7 +66,7 @@ std::string CountedRowsConfig(const CountedRowsJob& job) {
     initial_values { groups { variables: "weights" constant {} } }
     learning_rate { base: 0.00006103515625 }
     data { libsvm {} train_files: "records" eval_files: "records" data_dir: ")",
-      WriteRecords(), R"(" }
+      WriteRecords(), job.sequential ? R"(" sequential: true)" : "\"", R"( }
     train { batch_size: )",
       kCountedBatch, R"( seed: 3 summary_steps: 10 max_loss: 1e30 epochs: )", job.epochs,
       " } checkpoint { save_steps: ", job.save_steps, " keep_max: ", job.keep_max,
@@ -93,7 +94,7 @@ CountedRows ReadCountedRows(const std::string& prefix) {
     const absl::Status read = tables->Read(*table, {}, p, &columns);
     EXPECT_TRUE(read.ok()) << read;
     for (size_t i = 0; i < columns.ids.size(); ++i) {
-      rows[columns.ids[i]] = {columns.values[i], columns.updates[i]};
+      rows[columns.ids[i]] = {columns.values[i], columns.updates[i], columns.last_steps[i]};
     }
   }
   return rows;

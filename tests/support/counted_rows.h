@@ -25,6 +25,10 @@ struct CountedRowsJob {
   std::string optimizer = "sgd {} clip_value: 0.0009765625";
   // Text of a ConsistencyMode; empty: asynchronous.
   std::string mode = "";
+  // Text in the TableConfig, beside others.
+  std::string limits = "";
+  // Each record comes at the same place of each epoch.
+  bool sequential = false;
   int64_t epochs = 5;
   int64_t save_steps = 40;
   int64_t keep_max = 5;
@@ -37,6 +41,7 @@ std::string CountedRowsConfig(const CountedRowsJob& job);
 struct CountedRow {
   float value = 0;
   uint32_t updates = 0;
+  uint32_t last_step = 0;
 };
 using CountedRows = std::map<uint64_t, CountedRow>;  // by id
 
