@@ -95,6 +95,8 @@ class JobRules {
   // Those of the records in all that has counted until the end, by its name.
   absl::StatusOr<std::map<std::string, std::vector<float>>> ReadCounts(
       const BundleReader& snapshot) const;
+  // Whether what counts under this name is in rows that expire.
+  bool MayExpire(const std::string& counts) const;
   void CheckCount(const std::string& variable, size_t record, float count);
   void CheckChanged(const std::string& variable, const std::vector<float>& counts);
   void CheckMode(const BundleReader& snapshot);

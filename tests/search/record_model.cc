@@ -320,6 +320,7 @@ std::string InputOf(const RecordJob& job) {
   if (!job.table) return "input_shape: 1 ";
   return absl::StrCat("features { name: \"ids\" bag { weighted: true } } tables { name: \"",
                       kRecordTable, "\" dim: ", kRecordTableDim,
+                      " expire_after_steps: ", job.expire_after,
                       " } layers { inputs: \"ids\" embedding_bag { combiner: SUM table: \"",
                       kRecordTable, "\" } } ");
 }
@@ -400,9 +401,9 @@ absl::StatusOr<double> LossOf(const BundleReader& snapshot, const RecordJob& job
     loss = std::accumulate(values.span().begin(), values.span().end(), loss);
   }
   if (!job.table) return loss;
-  ASSIGN_OR_RETURN(
-      const std::vector<RowCounts> counts,
-      RecordRows(job.records).ReadCounts(snapshot, static_cast<double>(RecordRate(job))));
+  ASSIGN_OR_RETURN(const std::vector<RowCounts> counts,
+                   RecordRows(job.records, job.expire_after)
+                       .ReadCounts(snapshot, static_cast<double>(RecordRate(job))));
   for (const RowCounts& partition : counts) loss += partition.common + partition.own[0];
   return loss;
 }

@@ -32,6 +32,8 @@ struct RecordJob {
   int64_t save_steps = 5;
   // The model has a table of embeddings (record_rows.h), too.
   bool table = false;
+  // The steps after which its rows expire; 0: they do not.
+  int64_t expire_after = 0;
 };
 
 // The final configuration: dense layers, whose six variables have an element for each record. The

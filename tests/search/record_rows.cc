@@ -9,6 +9,7 @@
 #include "core/base/status_macros.h"
 #include "core/checkpoint/shard_state.h"
 #include "core/checkpoint/stored_tables.h"
+#include "core/optim/row_optimizer.h"
 #include "core/table/row_id.h"
 
 namespace keelson {
@@ -37,7 +38,8 @@ std::string RowText(const float* row) {
 
 }  // namespace
 
-RecordRows::RecordRows(int64_t records) : records_(records), ids_(kCountedPartitions.size()) {
+RecordRows::RecordRows(int64_t records, int64_t expire_after)
+    : records_(records), expire_after_(expire_after), ids_(kCountedPartitions.size()) {
   const uint64_t salt = TableSalt(kRecordTable);
   for (size_t p = 0; p < ids_.size(); ++p) {
     for (uint64_t i = 0; ids_[p].size() < static_cast<size_t>(1 + records); ++i) {
@@ -88,8 +90,12 @@ absl::StatusOr<std::vector<RowCounts>> RecordRows::ReadCounts(const BundleReader
                      absl::StrCat("row ", record, " is ", RowText(row), " after ",
                                   columns.updates[i], " updates"));
       }
+      const bool expired = expire_after_ > 0 &&
+                           MissedSteps(columns.last_steps[i], tables.steps_done()) >= expire_after_;
+      if (expired) continue;
       (record < 0 ? counts[p].common : counts[p].own[static_cast<size_t>(record)]) = row[0];
     }
+    if (expire_after_ > 0) continue;
     const float sum = std::accumulate(counts[p].own.begin(), counts[p].own.end(), 0.0f);
     if (sum == counts[p].common) continue;
     return Wrong(snapshot, p,
@@ -137,12 +143,12 @@ std::string CheckShardSums(const BundleReader& snapshot, const std::vector<RowCo
   return "";
 }
 
-std::string CheckReadRows(const std::vector<float>& rows, float unit) {
+std::string CheckReadRows(const std::vector<float>& rows, float unit, bool expire) {
   for (size_t i = 0; i * kRecordTableDim < rows.size(); ++i) {
     const float* const row = rows.data() + i * kRecordTableDim;
     const float* const common = rows.data() + (i - i % 2) * kRecordTableDim;
     const bool whole = row[0] >= 0 && std::fmod(row[0], unit) == 0;
-    if (AllEqual(row) && whole && row[0] <= common[0]) continue;
+    if (AllEqual(row) && whole && (expire || row[0] <= common[0])) continue;
     return absl::StrCat(NameOf(i / 2), ": a worker reads ", RowText(row), " in ",
                         i % 2 == 0 ? "the common row" : "its record's row", ", and ",
                         RowText(common), " in the common one");

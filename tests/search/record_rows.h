@@ -29,7 +29,8 @@ struct RowCounts {
 // Immutable.
 class RecordRows {
  public:
-  explicit RecordRows(int64_t records);
+  // Rows expire after so many steps; 0: they do not.
+  explicit RecordRows(int64_t records, int64_t expire_after = 0);
 
   // By partition its common id, then the record's own.
   std::vector<uint64_t> IdsOf(int64_t record) const;
@@ -37,7 +38,8 @@ class RecordRows {
   // The counts in a snapshot, by counted partition; what has no row counts 0. An update adds `rate`
   // to a common row, and to own ones together. DATA_LOSS: a row of an id that no record has, one
   // whose elements differ or are not what its number of updates says, or a partition whose own
-  // rows do not sum up to the common one; a snapshot without the table. Errors of StoredTables.
+  // rows do not sum up to the common one, unless rows expire; a snapshot without the table. A row
+  // that has expired counts 0. Errors of StoredTables.
   absl::StatusOr<std::vector<RowCounts>> ReadCounts(const BundleReader& snapshot,
                                                     double rate) const;
 
@@ -49,6 +51,7 @@ class RecordRows {
   };
 
   const int64_t records_;
+  const int64_t expire_after_;
   std::vector<std::vector<uint64_t>> ids_;  // by counted partition; the common one first
   std::map<uint64_t, Meaning> meanings_;    // by id
 };
@@ -64,8 +67,8 @@ std::string CheckShardSums(const BundleReader& snapshot, const std::vector<RowCo
 
 // What a worker has read of the rows of IdsOf, [ids, kRecordTableDim]: all elements of a row are
 // equal, whole multiples of `unit`, and an own row counts no more than the common one of its
-// partition. Returns what is wrong; empty: nothing.
-std::string CheckReadRows(const std::vector<float>& rows, float unit);
+// partition, unless rows expire. Returns what is wrong; empty: nothing.
+std::string CheckReadRows(const std::vector<float>& rows, float unit, bool expire = false);
 
 }  // namespace keelson
 

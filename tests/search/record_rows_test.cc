@@ -41,12 +41,15 @@ class RecordRowsTest : public testing::Test {
         {id, std::vector<float>(kRecordTableDim, value), updates});
   }
 
+  int64_t steps_done_ = 0;
+
   std::unique_ptr<BundleReader> Written() {
     v1::ShardState state;
     state.set_format(2);
     state.add_variables("dense/bias");
     state.add_blocks()->set_num_elements(kRecords);
     state.set_num_row_partitions(kRowPartitions);
+    state.set_steps_done(steps_done_);
     v1::ShardState::Table* const table = state.add_tables();
     table->set_name(kRecordTable);
     table->set_dim(kRecordTableDim);
@@ -138,6 +141,19 @@ TEST_F(RecordRowsTest, ReadsCounts) {
   }
 }
 
+// The last step of all rows is 0.
+TEST_F(RecordRowsTest, ARowThatHasExpiredCountsNothing) {
+  steps_done_ = 9;
+  rows().pop_back();
+  const auto expires_later = RecordRows(kRecords, 9).ReadCounts(*Written(), 1);
+  ASSERT_TRUE(expires_later.ok()) << expires_later.status();
+  EXPECT_EQ(expires_later->front().common, 3);
+  const auto expired = RecordRows(kRecords, 8).ReadCounts(*Written(), 1);
+  ASSERT_TRUE(expired.ok()) << expired.status();
+  EXPECT_EQ(expired->front().common, 0);
+  EXPECT_EQ(expired->front().own, std::vector<float>(kRecords));
+}
+
 TEST_F(RecordRowsTest, NoticesAnElementThatDiffers) {
   common().values[1] = 2;
   EXPECT_NE(Check(), "");
@@ -184,6 +200,7 @@ TEST(ReadRows, NoticesWhatNoPushLeaves) {
   EXPECT_NE(CheckReadRows({4, 4, 4, 1.5, 1.5, 1.5}, 1), "");
   EXPECT_EQ(CheckReadRows({4, 4, 4, 1.5, 1.5, 1.5}, 0.5), "");
   EXPECT_NE(CheckReadRows({4, 4, 4, 5, 5, 5}, 1), "") << "of more pushes than all";
+  EXPECT_EQ(CheckReadRows({4, 4, 4, 5, 5, 5}, 1, /*expire=*/true), "");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ using Kind = SimFault::Kind;
 constexpr absl::Duration kAwake = absl::Seconds(4);
 // Of the numbers that say whether a job has a table, so that they do not depend on others.
 constexpr uint64_t kTableDice = 0xc2b2ae3d27d4eb4f;
+constexpr uint64_t kExpiryDice = 0x9e3779b97f4a7c15;
 
 std::string ModeName(RecordMode mode) {
   switch (mode) {
@@ -148,7 +149,10 @@ std::string Scenario::ToString() const {
   std::string text = absl::StrCat(
       "seed ", seed, ": ", ModeName(job.mode), ", ", servers, " servers, ", workers, " workers, ",
       evaluators, " evaluators, ", job.records, " records, depth ", job.depth,
-      job.table ? ", a table" : "", ", a snapshot every ", job.save_steps, " steps, written by ",
+      job.table ? ", a table" : "",
+      job.expire_after > 0 ? absl::StrCat(" whose rows expire after ", job.expire_after, " steps")
+                           : "",
+      ", a snapshot every ", job.save_steps, " steps, written by ",
       servers_write ? "servers" : "the chief", ", steps of up to ", absl::FormatDuration(step_time),
       ", faults: ", profile, "\n");
   for (const SimFault& fault : faults) absl::StrAppend(&text, "  ", ToText(*this, fault), "\n");
@@ -180,6 +184,8 @@ Scenario MakeScenario(uint64_t seed, uint64_t faults) {
   scenario.job.table = Dice(seed ^ kTableDice).OnceIn(3);
   // Models with tables are not trained otherwise.
   if (scenario.job.table) scenario.job.depth = 1;
+  Dice expiry(seed ^ kExpiryDice);
+  if (scenario.job.table && expiry.OnceIn(3)) scenario.job.expire_after = expiry.Roll(1, 6);
   const FaultProfile profile = DrawProfile(seed);
   scenario.profile = FaultProfileName(profile);
   std::vector<SimFault> drawn;

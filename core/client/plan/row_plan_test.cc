@@ -32,6 +32,18 @@ class RowPlanTest : public testing::Test {
   const std::vector<PlannedTable> tables_ = *PlanTables(placement_, 0, {});
 };
 
+TEST_F(RowPlanTest, AnAbsentRowHasItsInitialValuesOrZeros) {
+  TableSpec spec = {"users", 2, {Initializer::Kind::kConstant, 3}};
+  for (const bool zeros : {false, true}) {
+    spec.absent_zeros = zeros;
+    const auto tables = PlanTables(Placement::Compute({}, 1, 1, {spec}), 0, {});
+    ASSERT_TRUE(tables.ok()) << tables.status();
+    std::vector<float> row(2, -1);
+    tables->front().absent.Fill(7, absl::MakeSpan(row));
+    EXPECT_EQ(row, std::vector<float>(2, zeros ? 0 : 3));
+  }
+}
+
 TEST_F(RowPlanTest, ABatchKnowsWhereItsPartitionsAre) {
   const auto batch = Batch(10000);
   for (size_t t = 0; t < 2; ++t) {
