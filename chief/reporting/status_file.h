@@ -62,13 +62,14 @@ struct StatusReport {
 //                             state as MemberStateName, since when it has it, device where the
 //                             member told it. A worker that has
 //                             worked for this chief: steps, examples, push_retries, row_ids {all,
-//                             distinct} (sums) and staleness {mean, max, bounds, counts}; counts (sums) has one more
-//                             than bounds. While it is alive, of its newest interval:
-//                             steps_per_second, examples_per_second, pushed_bytes_per_second,
-//                             pulled_bytes_per_second, step_seconds, credit_wait_seconds, and
-//                             staleness.mean. An expected one that never registered with this
-//                             chief or those before has {task, role, index, state, since, restarts}
-//                             only, its state is "waiting", and since is when this chief began
+//                             distinct} (sums) and staleness {mean, max, bounds, counts}; counts
+//                             (sums) has one more than bounds. While it is alive, of its newest
+//                             interval: steps_per_second, examples_per_second,
+//                             pushed_bytes_per_second, pulled_bytes_per_second, step_seconds,
+//                             credit_wait_seconds, and staleness.mean. An expected one that never
+//                             registered with this chief or those before has {task, role, index,
+//                             state, since, restarts} only, its state is "waiting", and since is
+//                             when this chief began
 //   servers                   list of {task, address, state, since, restarts}, and once it has
 //                             answered: shard_step, value_bytes, slot_bytes, clients, with tables
 //                             `tables`, a list of {name, rows, bytes, ghosts,
