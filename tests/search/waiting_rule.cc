@@ -5,14 +5,14 @@
 namespace keelson {
 namespace {
 
-// Threads that could go on may have to wait for a processor.
-constexpr absl::Duration kSlack = absl::Seconds(5);
+// So long before the caller gives up, or it would ask again instead.
+constexpr absl::Duration kBefore = absl::Seconds(2);
 
 }  // namespace
 
 void WaitingRule::NoteBegin(int64_t call, int process, absl::string_view what,
                             absl::Duration timeout, absl::Duration now) {
-  calls_[call] = {process, std::string(what), now + timeout + kSlack};
+  calls_[call] = {process, std::string(what), now + timeout - kBefore};
 }
 
 void WaitingRule::NotePaused(int process, bool paused, absl::Duration now) {

@@ -1,4 +1,4 @@
-// What must be true of calls that wait at a process for something to happen.
+// What must be true of calls that wait at the chief for something to happen.
 #ifndef KEELSON_TESTS_SEARCH_WAITING_RULE_H_
 #define KEELSON_TESTS_SEARCH_WAITING_RULE_H_
 
@@ -11,10 +11,10 @@
 
 namespace keelson {
 
-// A process answers each call within the time after which its caller gives up, and some seconds,
-// whatever storage and other processes do. Callers ask again, so without this rule a request that
-// is never answered would only make a job slow. Time in which the process stands still does not
-// count. Times are virtual. Not thread-safe.
+// The chief answers each call two seconds before its caller gives up, whatever storage and other
+// processes do. Callers ask again, so without this rule a request that is never answered would only
+// make a job slow. Time in which it stands still does not count. Times are virtual. Not
+// thread-safe.
 class WaitingRule {
  public:
   // The process is about to carry out a call, which has a number of its own.
