@@ -81,6 +81,17 @@ TEST_F(ExportedTablesTest, SlotsAndCountersOnDemand) {
   }
 }
 
+TEST_F(ExportedTablesTest, ADeltaHasTheRowsOfItsBasesToo) {
+  const std::string directory = FreshDirectory();
+  const TestTable users = WriteUsersChain(FileSystem::Real(), directory);
+  options_.source = JoinPath(directory, "model.ckpt-3");
+  const auto exported = Export("npz");
+  const auto ids = Values<uint64_t>(exported.get(), "users/keys");
+  const auto values = Values<float>(exported.get(), "users/values");
+  ASSERT_EQ(ids.size(), users.rows.size());
+  for (size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(values[3 * i], users.rows.at(ids[i]).values[0]);
+}
+
 TEST_F(ExportedTablesTest, TextIsOfOneTableOfDim1) {
   options_.format = "text";
   EXPECT_EQ(ExportTensors(options_, &out_),

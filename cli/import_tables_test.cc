@@ -191,6 +191,15 @@ TEST_F(ImportTablesTest, ASnapshotsTablesAreTakenAsTheyAreOrUnderAnotherName) {
   for (const auto& [id, row] : users.rows) EXPECT_EQ(rows.at(id).values, row.values) << id;
 }
 
+TEST_F(ImportTablesTest, ADeltasRowsComeWithThoseOfItsBases) {
+  const TestTable users = WriteUsersChain(FileSystem::Real(), directory_);
+  options_.source = JoinPath(directory_, "model.ckpt-3");
+  ASSERT_EQ(Import(), absl::OkStatus());
+  const auto rows = Rows("users");
+  ASSERT_EQ(rows.size(), users.rows.size());
+  for (const auto& [id, row] : users.rows) EXPECT_EQ(rows.at(id).values, row.values) << id;
+}
+
 TEST_F(ImportTablesTest, TextBecomesTheModelsTableOfDim1) {
   options_.source = JoinPath(directory_, "weights.txt");
   ReplaceRawFile(options_.source, "7:0.5\n18446744073709551615:-2\n");

@@ -115,6 +115,22 @@ TEST_F(TableDiffTest, SlotsDimsAndInitialValuesAreCompared) {
   EXPECT_THAT(Diff(), testing::HasSubstr("table users: dims differ, 3 and 2\n"));
 }
 
+TEST(TableDiffOfChainTest, ADeltaIsComparedWithTheRowsOfItsBases) {
+  const std::string directory = FreshDirectory();
+  const TestTable users = WriteUsersChain(FileSystem::Real(), directory);
+  const std::string whole = JoinPath(directory, "model.ckpt-9");
+  WriteTables(FileSystem::Real(), whole, {users}, 2);
+  std::ostringstream out;
+  const auto equal = DiffTensors(OpenTensorSource(JoinPath(directory, "model.ckpt-3"))->get(),
+                                 OpenTensorSource(whole)->get(), 0, &out);
+  ASSERT_TRUE(equal.ok()) << equal.status();
+  EXPECT_THAT(out.str(), testing::HasSubstr(", 0 of 1 tables do"));
+  const auto others = DiffTensors(OpenTensorSource(JoinPath(directory, "model.ckpt-2"))->get(),
+                                  OpenTensorSource(whole)->get(), 0, &out);
+  ASSERT_TRUE(others.ok()) << others.status();
+  EXPECT_THAT(out.str(), testing::HasSubstr(", 1 of 1 tables do"));
+}
+
 TEST_F(TableDiffTest, ATableThatOneAloneHas) {
   b_[0].spec.name = "items";
   const std::string text = Diff();
