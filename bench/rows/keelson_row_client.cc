@@ -95,7 +95,7 @@ absl::Status KeelsonRowClient::Step(RowBatch next) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<RowBytes> MeasureRowBytes(KeelsonRowClient* client, uint64_t rows) {
+absl::StatusOr<RowWireBytes> MeasureRowBytes(KeelsonRowClient* client, uint64_t rows) {
   const uint64_t ids = std::min(kFillIds, rows);
   const RowBatch none = std::make_shared<RowIds>(1);
   const RowBatch known = BatchOfRows(0, ids), unknown = BatchOfRows(rows, rows + ids);
@@ -107,7 +107,7 @@ absl::StatusOr<RowBytes> MeasureRowBytes(KeelsonRowClient* client, uint64_t rows
     RETURN_IF_ERROR(client->PushPull(batch));
     return each(client->result().bytes_pushed + client->result().bytes_pulled);
   };
-  RowBytes bytes;
+  RowWireBytes bytes;
   ASSIGN_OR_RETURN(bytes.absent, of_pull(unknown));
   ASSIGN_OR_RETURN(bytes.pull, of_pull(known));
   RETURN_IF_ERROR(client->Push(known));

@@ -52,14 +52,14 @@ class KeelsonRowClient : public RowClient {
 };
 
 // What rows cost on the wire, with all headers, in bytes.
-struct RowBytes {
+struct RowWireBytes {
   double push = 0;    // of a gradient with its id
   double pull = 0;    // of a row with its id, both directions together
   double absent = 0;  // of an id that has no row, both directions together
 };
 
 // Of a table that has the rows [0, rows).
-absl::StatusOr<RowBytes> MeasureRowBytes(KeelsonRowClient* client, uint64_t rows);
+absl::StatusOr<RowWireBytes> MeasureRowBytes(KeelsonRowClient* client, uint64_t rows);
 
 }  // namespace keelson::bench
 

@@ -75,7 +75,7 @@ struct RowResults {
   // By format, at dim 16.
   struct OfFormat {
     std::string format;
-    RowBytes bytes;
+    RowWireBytes bytes;
   };
   std::vector<OfFormat> bytes;
   std::optional<RowSnapshotResult> snapshot;

@@ -11,8 +11,8 @@ namespace keelson::bench {
 
 // A client of a table. spec: "system", "address", "dim", "rows", "index". Knows beside "run", with
 // "direction" and "law", the commands "initialize" (Keelson's server, with the table), "fill" and
-// "wire" with "format" ("f32", "bf16"), which answers with RowBytes' numbers. The answer to a run
-// counts rows as calls.
+// "wire" with "format" ("f32", "bf16"), which answers with the numbers of RowWireBytes. The answer
+// to a run counts rows as calls.
 absl::StatusOr<std::unique_ptr<PeerRole>> MakeRowWorker(const nlohmann::json& spec);
 
 // A redis-server on a free port, which ends with this process. Says "address". NOT_FOUND: it is not

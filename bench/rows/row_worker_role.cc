@@ -76,7 +76,7 @@ class RowWorker : public PeerRole {
     ASSIGN_OR_RETURN(
         const auto client,
         KeelsonRowClient::Create(target, half ? WireFormat::kBfloat16 : WireFormat::kFloat32));
-    ASSIGN_OR_RETURN(const RowBytes bytes, MeasureRowBytes(client.get(), rows_));
+    ASSIGN_OR_RETURN(const RowWireBytes bytes, MeasureRowBytes(client.get(), rows_));
     return json{{"push", bytes.push}, {"pull", bytes.pull}, {"absent", bytes.absent}};
   }
 

@@ -1,5 +1,6 @@
 #include "ps_server/service/row_calls.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "core/base/status_macros.h"
+#include "core/wire/row_codec.h"
 
 namespace keelson {
 namespace {
@@ -124,7 +126,12 @@ void AnswerRows(const TableStore& store, const RowSections& sections, BulkRespon
                 ValuePayload* values) {
   std::vector<RowAnswer> answers(sections.read.size());
   for (size_t s = 0; s < answers.size(); ++s) {
-    answers[s].presence.resize((sections.read[s].section.num_ids + 7) / 8);
+    const RowSection& section = sections.read[s].section;
+    answers[s].presence.resize((section.num_ids + 7) / 8);
+    // Clients ask for no more than one message of rows, few of which are absent.
+    const int64_t dim = store.tables()[section.table].spec.dim;
+    answers[s].rows.reserve(
+        std::min(section.num_ids * RowBytes(section.format, dim), kBulkPayloadBytes));
   }
   const RowTime time = store.ReadNow();
   PartitionIds ids(sections.read.size());

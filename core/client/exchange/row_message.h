@@ -3,14 +3,16 @@
 #define KEELSON_CORE_CLIENT_EXCHANGE_ROW_MESSAGE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "core/client/plan/row_plan.h"
+#include "core/table/id_list.h"
 #include "core/wire/bulk_messages.h"
 #include "core/wire/byte_rope.h"
+#include "core/wire/wire_format.h"
 
 namespace keelson {
 
@@ -33,23 +35,34 @@ class RowMessage {
     return absl::MakeConstSpan(sections_).subspan(num_applies_);
   }
   // Their bytes in the payload.
-  size_t bytes() const { return payload_.size(); }
-  size_t read_bytes() const { return payload_.size() - apply_bytes_; }
+  size_t bytes() const { return bytes_; }
+  size_t read_bytes() const { return bytes_ - apply_bytes_; }
 
   // The bytes of all sections, and of the reads alone, as a fragment that keeps `message` alive.
   static Fragment Payload(std::shared_ptr<const RowMessage> message);
   static Fragment ReadPayload(std::shared_ptr<const RowMessage> message);
 
  private:
-  RowSection* AddSection(const BatchIds& batch, size_t table);
-  void AddApplies(absl::Span<const PlannedTable> tables, const BatchIds& applied,
-                  TableGradients gradients);
+  // What a section's bytes are made of.
+  struct Part {
+    const BatchIds* batch;
+    size_t table;
+    IdListForm form;
+  };
+
+  void AddSection(const BatchIds& batch, size_t table, RowPurpose purpose, WireFormat format,
+                  int64_t dim, std::vector<Part>* parts);
+  void AddSections(absl::Span<const PlannedTable> tables, const BatchIds* applied,
+                   const BatchIds* wanted, std::vector<Part>* parts);
+  void Encode(absl::Span<const PlannedTable> tables, absl::Span<const Part> parts,
+              TableGradients gradients);
 
   const RowPartitionRun run_;
   std::vector<RowSection> sections_;
   size_t num_applies_ = 0;
   size_t apply_bytes_ = 0;
-  std::string payload_;
+  size_t bytes_ = 0;
+  std::unique_ptr<uint8_t[]> payload_;  // [bytes_]
 };
 
 }  // namespace keelson
