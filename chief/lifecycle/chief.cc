@@ -180,7 +180,7 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
                    {.keep_max = options_.config.checkpoint().keep_max(),
                     .keep_every_n_hours = options_.config.checkpoint().keep_every_n_hours(),
                     .deltas = !options_.config.model().tables().empty()},
-                   clock),
+                   clock, {.full_every = options_.config.checkpoint().full_every()}),
       snapshots_(&directory_, &snapshotter_, &servers_, &coordinator_, &leadership_),
       leases_({options_.lease, options_.leave_within}, coordinator_.roster(), &servers_,
               Clock::Real(), &stop_),

@@ -149,14 +149,25 @@ absl::Status CheckTraining(const v1::TrainingConfig& train) {
   return NotNegative("train.max_loss", train.max_loss());
 }
 
-absl::Status CheckCheckpoint(const v1::CheckpointConfig& checkpoint) {
+absl::Status CheckCheckpoint(const v1::CheckpointConfig& checkpoint, bool tables) {
+  constexpr int64_t kMostFullEvery = 100;
   RETURN_IF_ERROR(NotNegative("checkpoint.save_seconds", checkpoint.save_seconds()));
   RETURN_IF_ERROR(NotNegative("checkpoint.save_steps", checkpoint.save_steps()));
   if (checkpoint.save_seconds() > 0 && checkpoint.save_steps() > 0) {
     return FieldError("checkpoint", "at most one of save_seconds and save_steps", "both");
   }
   RETURN_IF_ERROR(NotNegative("checkpoint.keep_max", checkpoint.keep_max()));
-  return NotNegative("checkpoint.keep_every_n_hours", checkpoint.keep_every_n_hours());
+  RETURN_IF_ERROR(NotNegative("checkpoint.keep_every_n_hours", checkpoint.keep_every_n_hours()));
+  RETURN_IF_ERROR(NotNegative("checkpoint.full_every", checkpoint.full_every()));
+  if (checkpoint.full_every() > kMostFullEvery) {
+    return FieldError("checkpoint.full_every", absl::StrCat("<= ", kMostFullEvery),
+                      checkpoint.full_every());
+  }
+  if (checkpoint.full_every() > 1 && !tables) {
+    return FieldError("checkpoint.full_every", "at most 1 without model.tables",
+                      checkpoint.full_every());
+  }
+  return absl::OkStatus();
 }
 
 // "loss", the losses' and the metrics' own.
@@ -263,7 +274,7 @@ absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   RETURN_IF_ERROR(CheckLearningRate(config.learning_rate()));
   RETURN_IF_ERROR(CheckData(config.data(), model));
   RETURN_IF_ERROR(CheckTraining(config.train()));
-  RETURN_IF_ERROR(CheckCheckpoint(config.checkpoint()));
+  RETURN_IF_ERROR(CheckCheckpoint(config.checkpoint(), !config.model().tables().empty()));
   RETURN_IF_ERROR(CheckEvaluation(config.evaluation(), model));
   RETURN_IF_ERROR(ValidateTransferConfig(config.transfer()));
   RETURN_IF_ERROR(CheckTransferGroups(config.transfer(), model.variables, model.tables));

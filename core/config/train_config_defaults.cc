@@ -153,6 +153,7 @@ void SetCheckpoint(v1::CheckpointConfig* checkpoint) {
     checkpoint->set_save_seconds(600);
   }
   if (!checkpoint->has_keep_max()) checkpoint->set_keep_max(5);
+  if (checkpoint->full_every() == 1) checkpoint->clear_full_every();
 }
 
 void SetExporter(v1::EvaluationConfig::Exporter* exporter) {

@@ -287,6 +287,8 @@ TEST(ConfigHashTest, IgnoresTheDirectoriesAndNothingElse) {
 TEST(ConfigHashTest, AGivenDefaultHashesLikeAnAbsentOne) {
   EXPECT_EQ(ConfigHash(Finalized(std::string(kMinimal) + "checkpoint { keep_max: 5 }")),
             ConfigHash(Finalized(kMinimal)));
+  EXPECT_EQ(ConfigHash(Finalized(std::string(kMinimal) + "checkpoint { full_every: 1 }")),
+            ConfigHash(Finalized(kMinimal)));
 }
 
 // Jobs that builds before these fields began go on with this build.

@@ -35,10 +35,11 @@ class TableSnapshotTest : public testing::Test {
     EXPECT_TRUE(pushed.ok()) << pushed.status();
   }
 
-  v1::PrepareCutResponse PrepareCut() {
-    v1::PrepareCutRequest request;
-    *request.mutable_header() = HeaderOf(kTestChief);
-    request.set_cut_id(kCutId);
+  v1::PrepareCutResponse PrepareCut() { return PrepareCut({}, kCutId); }
+  v1::PrepareCutResponse PrepareCut(v1::PrepareCutRequest request, uint64_t id,
+                                    uint64_t chief = kTestChief) {
+    *request.mutable_header() = HeaderOf(chief);
+    request.set_cut_id(id);
     v1::PrepareCutResponse response;
     EXPECT_EQ(server_->handler.PrepareCut(request, &response), absl::OkStatus());
     return response;
@@ -77,6 +78,38 @@ class TableSnapshotTest : public testing::Test {
 
 TEST_F(TableSnapshotTest, TheCutSaysHowManyRowsThereAre) {
   EXPECT_THAT(PrepareCut().table_rows(), testing::ElementsAre(300, 300));
+}
+
+TEST_F(TableSnapshotTest, TheCutSaysWhatHasChangedSinceTheBase) {
+  v1::PrepareCutRequest request;
+  request.set_keep_changes(true);
+  EXPECT_EQ(PrepareCut(request, 1).changes_size(), 0);
+  const RowsById some = {{~uint64_t{5}, {1}}, {7, {1}}};
+  ASSERT_TRUE(
+      CallBulk(&server_->handler, BulkMethod::kPush, RowPushOf(placement_, 0, 1, 2, {{1, some}}))
+          .ok());
+  request.set_base_cut(1);
+  for (const uint64_t id : {2, 3}) {  // the first one's snapshot fails
+    const v1::PrepareCutResponse cut = PrepareCut(request, id);
+    EXPECT_THAT(cut.table_rows(), testing::ElementsAre(300, 301));
+    ASSERT_EQ(cut.changes_size(), 2);
+    EXPECT_EQ(cut.changes(0).rows(), 0);
+    EXPECT_EQ(cut.changes(1).rows(), 2);
+    EXPECT_EQ(cut.changes(1).erased(), 0);
+  }
+  request.set_base_cut(3);
+  EXPECT_EQ(PrepareCut(request, 4).changes(1).rows(), 0);
+  request.set_base_cut(1);  // is forgotten
+  EXPECT_EQ(PrepareCut(request, 5).changes_size(), 0);
+  request.set_base_cut(5);
+  EXPECT_EQ(PrepareCut(request, 6).changes_size(), 2);
+  // Another shard.
+  v1::InitializeShardRequest initialize = InitializeRequest(placement_, 0, kRowOptimizer);
+  *initialize.mutable_header() = HeaderOf(kTestChief + 1);
+  v1::InitializeShardResponse response;
+  ASSERT_EQ(server_->handler.Initialize(initialize, &response), absl::OkStatus());
+  request.set_base_cut(6);
+  EXPECT_EQ(PrepareCut(request, 7, kTestChief + 1).changes_size(), 0);
 }
 
 TEST_F(TableSnapshotTest, PlacesThatAreMissingAreRefused) {

@@ -7,8 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/ckpt_import.h"
+#include "core/base/clock.h"
 #include "core/base/file.h"
+#include "core/base/file_system.h"
 #include "core/base/fresh_directory_testing.h"
+#include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/snapshot_chain.h"
 #include "core/config/train_config.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -141,6 +146,81 @@ TEST(TablesTest, IdsThatComeTooSeldomGetNoRows) {
   job.counted.sequential = true;
   job.counted.limits = "admit_after: 2 expire_after_steps: 30";
   EXPECT_EQ(TrainOnChangingServers(job).size(), kCommonIds);
+}
+
+// Which snapshots of a directory are deltas.
+int CountDeltas(const std::string& model_dir) {
+  const auto snapshots = CheckpointDirectory(FileSystem::Real(), model_dir, Clock::Real()).List();
+  EXPECT_TRUE(snapshots.ok()) << snapshots.status();
+  int deltas = 0;
+  for (const SnapshotInfo& snapshot : *snapshots) {
+    const auto bundle = BundleReader::Open(snapshot.prefix);
+    EXPECT_TRUE(bundle.ok()) << bundle.status();
+    const auto base = BaseOf(**bundle);
+    EXPECT_TRUE(base.ok()) << base.status();
+    deltas += base->has_value();
+  }
+  return deltas;
+}
+
+int64_t NewestStep(const std::string& model_dir) {
+  const auto snapshots = CheckpointDirectory(FileSystem::Real(), model_dir, Clock::Real()).List();
+  EXPECT_TRUE(snapshots.ok()) << snapshots.status();
+  return snapshots->empty() ? 0 : snapshots->back().step;
+}
+
+// All rows, then a few between a snapshot and the next one.
+TEST(TablesTest, DeltasHaveEveryUpdateOnAnyNumberOfServers) {
+  TableJob job;
+  constexpr uint32_t kEpochs = 40;
+  constexpr uint32_t kSteps = kEpochs * kCountedRecords / kCountedBatch;
+  job.counted.epochs = kEpochs;
+  job.counted.save_steps = 2;
+  job.counted.keep_max = 0;
+  job.counted.full_every = 5;
+  const v1::TrainConfig config = ConfigOf(job);
+  for (const int servers : {2, 3}) {
+    const int64_t begin = NewestStep(job.model_dir);
+    LocalCluster cluster({servers, 1, false, config});
+    const auto train_to = [&](int64_t steps) {
+      cluster.gate().CloseAt(steps);
+      if (steps == 45) cluster.Start();
+      cluster.WaitForSnapshot(begin + steps - 1);
+    };
+    // How many steps a lease leads beyond the gate depends on the machine.
+    const int deltas = CountDeltas(job.model_dir) + 3;
+    for (int64_t steps = 45; steps < 600 && CountDeltas(job.model_dir) < deltas; steps += 5) {
+      train_to(steps);
+    }
+    EXPECT_GE(CountDeltas(job.model_dir), deltas);
+    EXPECT_EQ(cluster.StopChief().code(), absl::StatusCode::kCancelled);
+    CheckAllRowCounts(job.model_dir);
+  }
+  LocalCluster cluster({1, 1, false, config});
+  cluster.Start();
+  cluster.ExpectDone();
+  CheckAllRowCounts(job.model_dir);
+  const CountedRows rows = ReadCountedRows(absl::StrCat(job.model_dir, "/model.ckpt-", kSteps));
+  EXPECT_EQ(rows.size(), kCommonIds + kCountedRecords);
+  for (const auto& [id, row] : rows) {
+    EXPECT_EQ(row.updates, id < kCommonIds ? kSteps : kEpochs) << id;
+  }
+}
+
+TEST(TablesTest, AServerThatDiesBetweenDeltasLosesNoRowsUpdate) {
+  TableJob job;
+  job.counted.epochs = 20;
+  job.counted.save_steps = 2;
+  job.counted.full_every = 5;
+  LocalCluster cluster({2, 2, false, ConfigOf(job)});
+  cluster.Start();
+  for (const int64_t step : {100, 200, 300}) {
+    cluster.WaitForStep(step);
+    cluster.KillServer(0);
+    cluster.StartServer(0);
+  }
+  cluster.ExpectDone();
+  CheckAllRowCounts(job.model_dir);
 }
 
 // The rows after the job's last step.

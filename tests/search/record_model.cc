@@ -344,8 +344,8 @@ v1::TrainConfig RecordConfig(const RecordJob& job, const std::string& model_dir)
       "learning_rate { base: ", per_step,
       " } train { batch_size: 1 max_steps: ", job.records / per_step,
       " seed: 7 summary_steps: 5 } checkpoint { model_dir: \"", model_dir,
-      "\" save_steps: ", job.save_steps, " keep_max: 2 } transfer { depth: ", job.depth,
-      " } consistency { mode { ", ModeOf(job), " } }",
+      "\" save_steps: ", job.save_steps, " keep_max: 2 full_every: ", job.full_every,
+      " } transfer { depth: ", job.depth, " } consistency { mode { ", ModeOf(job), " } }",
       job.table ? absl::StrCat(" initial_values { groups { variables: \"", kRecordTable,
                                "\" constant {} } }")
                 : "");

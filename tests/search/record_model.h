@@ -34,6 +34,8 @@ struct RecordJob {
   bool table = false;
   // The steps after which its rows expire; 0: they do not.
   int64_t expire_after = 0;
+  // CheckpointConfig.full_every.
+  int64_t full_every = 0;
 };
 
 // The final configuration: dense layers, whose six variables have an element for each record. The

@@ -16,6 +16,8 @@ constexpr absl::Duration kAwake = absl::Seconds(4);
 // Of the numbers that say whether a job has a table, so that they do not depend on others.
 constexpr uint64_t kTableDice = 0xc2b2ae3d27d4eb4f;
 constexpr uint64_t kExpiryDice = 0x9e3779b97f4a7c15;
+// The same of those that say whether such a job writes deltas.
+constexpr uint64_t kDeltaDice = 0x9e3779b185ebca87;
 
 std::string ModeName(RecordMode mode) {
   switch (mode) {
@@ -152,7 +154,8 @@ std::string Scenario::ToString() const {
       job.table ? ", a table" : "",
       job.expire_after > 0 ? absl::StrCat(" whose rows expire after ", job.expire_after, " steps")
                            : "",
-      ", a snapshot every ", job.save_steps, " steps, written by ",
+      ", a snapshot every ", job.save_steps, " steps",
+      job.full_every > 0 ? absl::StrCat(", whole every ", job.full_every) : "", ", written by ",
       servers_write ? "servers" : "the chief", ", steps of up to ", absl::FormatDuration(step_time),
       ", faults: ", profile, "\n");
   for (const SimFault& fault : faults) absl::StrAppend(&text, "  ", ToText(*this, fault), "\n");
@@ -186,6 +189,8 @@ Scenario MakeScenario(uint64_t seed, uint64_t faults) {
   if (scenario.job.table) scenario.job.depth = 1;
   Dice expiry(seed ^ kExpiryDice);
   if (scenario.job.table && expiry.OnceIn(3)) scenario.job.expire_after = expiry.Roll(1, 6);
+  Dice delta_dice(seed ^ kDeltaDice);
+  if (scenario.job.table && delta_dice.OnceIn(3)) scenario.job.full_every = delta_dice.Roll(2, 5);
   const FaultProfile profile = DrawProfile(seed);
   scenario.profile = FaultProfileName(profile);
   std::vector<SimFault> drawn;

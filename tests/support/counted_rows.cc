@@ -70,7 +70,7 @@ std::string CountedRowsConfig(const CountedRowsJob& job) {
     train { batch_size: )",
       kCountedBatch, R"( seed: 3 summary_steps: 10 max_loss: 1e30 epochs: )", job.epochs,
       " } checkpoint { save_steps: ", job.save_steps, " keep_max: ", job.keep_max,
-      " } optimizer { ", job.optimizer, " }",
+      " full_every: ", job.full_every, " } optimizer { ", job.optimizer, " }",
       job.mode.empty() ? "" : absl::StrCat("consistency { mode { ", job.mode, " } }"));
 }
 

@@ -32,6 +32,7 @@ struct CountedRowsJob {
   int64_t epochs = 5;
   int64_t save_steps = 40;
   int64_t keep_max = 5;
+  int64_t full_every = 0;
 };
 
 // The text of a TrainConfig with the table "weights" and no variables; it names a file of records
