@@ -33,7 +33,9 @@ bool RowsFit(const v1::ShardState::Table& table) {
 // Of a delta: whether there is a number of rows for each partition, and the erased ids fit.
 bool ChangesFit(const v1::ShardState::Table& table, uint32_t partitions) {
   const auto counts = static_cast<int>(partitions);
-  const auto is_number = [](int64_t rows) { return rows >= 0 && rows <= kMostRows; };
+  // So that their sum is no more than kMostRows.
+  constexpr int64_t kMost = kMostRows / int64_t{kRowPartitions};
+  const auto is_number = [](int64_t rows) { return rows >= 0 && rows <= kMost; };
   return table.all_rows_size() == counts && table.erased_size() == counts &&
          std::all_of(table.all_rows().begin(), table.all_rows().end(), is_number) &&
          Fit(table.first_erased(), table.total_erased(), table.erased());

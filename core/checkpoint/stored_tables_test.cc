@@ -192,6 +192,19 @@ TEST_F(StoredChainTest, AStateThatMakesNoSenseIsDamage) {
                                 "changed since step 2 makes no sense"));
 }
 
+TEST_F(StoredChainTest, MoreRowsThanThereCanBeAreDamage) {
+  // Their sum over the partitions would overflow.
+  const auto change = [](v1::ShardState* state) {
+    state->mutable_tables(0)->set_all_rows(0, int64_t{1} << 51);
+  };
+  TestLink link = {TestSnapshotName(3, 103), TestSnapshotName(2, 102), {{}}, {{}}};
+  WriteTables(&files_, "/job/model.ckpt-3", {table_}, 2, change, link);
+  Open("/job/model.ckpt-3");
+  EXPECT_EQ(StoredTables::Open(bundle_.get()).status(),
+            absl::DataLossError("/job/model.ckpt-3: _keelson/shard-0-of-2: table users: what has "
+                                "changed since step 2 makes no sense"));
+}
+
 TEST_F(StoredChainTest, AChainWithoutAWholeSnapshotEnds) {
   // A delta on itself.
   TestLink link = {TestSnapshotName(3, 103), TestSnapshotName(3, 103), {{}}, {{}}};
