@@ -75,6 +75,8 @@ struct Limited {
   const char* limits;
   uint32_t common;
   uint32_t own;
+  // Of the snapshots between, only what has changed is written; 0: all are whole.
+  int64_t full_every = 0;
 };
 
 class LimitedTableTest : public testing::TestWithParam<Limited> {};
@@ -87,7 +89,8 @@ TEST_P(LimitedTableTest, KilledInSnapshotsAndRestoredOnOtherNumbersOfServers) {
                                   .sequential = true,
                                   .epochs = kEpochs,
                                   .save_steps = 2,
-                                  .keep_max = 0};
+                                  .keep_max = 0,
+                                  .full_every = GetParam().full_every};
   const std::string config = CountedRowsConfig(counted);
   std::string model_dir;
   int64_t step = 60;
@@ -122,8 +125,10 @@ TEST_P(LimitedTableTest, KilledInSnapshotsAndRestoredOnOtherNumbersOfServers) {
 
 // A record comes about every 20 rounds; so the last pass over the rows may find half of them.
 INSTANTIATE_TEST_SUITE_P(Limits, LimitedTableTest,
-                         testing::Values(Limited{"", 200, 10}, Limited{"admit_after: 3", 198, 8},
-                                         Limited{"expire_after_steps: 10", 200, 1}));
+                         testing::Values(Limited{"", 200, 10}, Limited{"", 200, 10, 4},
+                                         Limited{"admit_after: 3", 198, 8},
+                                         Limited{"expire_after_steps: 10", 200, 1},
+                                         Limited{"expire_after_steps: 10", 200, 1, 4}));
 
 TEST(TableFailureTest, EachProcessKilledAndRestarted) {
   constexpr int64_t kEpochs = 40;
