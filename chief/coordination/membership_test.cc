@@ -94,14 +94,14 @@ TEST_F(MembershipTest, ASecondProcessOfATaskIsRefused) {
 TEST_F(MembershipTest, ManyMembersSendHeartbeatsLessOften) {
   Register(kWorker0, 7);
   EXPECT_EQ(membership_.HeartbeatInterval(), absl::Milliseconds(1));
-  for (uint32_t w = 1; w < 800; ++w) Register({Role::kWorker, w}, 100 + w);
+  for (int w = 1; w < 800; ++w) Register({Role::kWorker, w}, 100 + static_cast<uint64_t>(w));
   EXPECT_EQ(membership_.HeartbeatInterval(), absl::Milliseconds(800));
   // So their silence means something later.
   clock_.Advance(absl::Milliseconds(4 * 800 - 1));
   EXPECT_EQ(membership_.Register(kWorker0, TestId(8), "").code(), absl::StatusCode::kAlreadyExists);
   clock_.Advance(absl::Milliseconds(1));
   Register(kWorker0, 8);
-  for (uint32_t w = 800; w < 3000; ++w) Register({Role::kWorker, w}, 100 + w);
+  for (int w = 800; w < 3000; ++w) Register({Role::kWorker, w}, 100 + static_cast<uint64_t>(w));
   EXPECT_EQ(membership_.HeartbeatInterval(), kLease / 8);
 }
 
