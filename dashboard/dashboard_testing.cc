@@ -23,6 +23,7 @@ Json Worker(int index) {
   json["steps"] = 400;
   json["examples"] = 25600;
   json["push_retries"] = 0;
+  json["row_ids"] = {{"all", 51200}, {"distinct", 12800}};
   json["steps_per_second"] = 26.0;
   json["examples_per_second"] = 1664.0;
   json["pushed_bytes_per_second"] = 1e7;
