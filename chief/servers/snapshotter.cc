@@ -98,7 +98,8 @@ void Snapshotter::NoteBase(const Attempt& attempt, const v1::JobState& state, in
   if (!attempt.base.has_value()) {
     base_.reset();
     if (state.snapshot_id() == 0) return;  // it has no name
-    base_.emplace().whole_bytes = bytes;
+    base_ = Base();
+    base_->whole_bytes = bytes;
   }
   base_->cut = attempt.cut.id;
   base_->name.set_step(state.global_step());
