@@ -49,12 +49,25 @@ void CopyNumber(const char* key, const Json& from, Json* to) {
   }
 }
 
+// Of an object within.
+void CopyPart(const std::string& object, const std::string& key, const Json& from, Json* to) {
+  const Json* const parts = ObjectAt(from, object.c_str());
+  if (parts == nullptr) return;
+  Json part = Json::object();
+  CopyNumber(key.c_str(), *parts, &part);
+  if (!part.empty()) (*to)[object].update(part);
+}
+
 void CopyNumbers(const Json& from, Json* to) {
   for (const char* const key : kNumbers) CopyNumber(key, from, to);
   VisitFigures([&](const v1::FigureOptions& figure) {
-    // Those in an object of their own are copied with it.
     const std::string& key = figure.status();
-    if (!absl::StrContains(key, '.')) CopyNumber(key.c_str(), from, to);
+    const size_t dot = key.find('.');
+    if (dot == std::string::npos) {
+      CopyNumber(key.c_str(), from, to);
+    } else {
+      CopyPart(key.substr(0, dot), key.substr(dot + 1), from, to);
+    }
   });
 }
 
