@@ -85,8 +85,10 @@ int64_t JobRules::NoteExecution(const SimProcess& callee, absl::string_view what
   const std::string wrong = waiting_.Check(now);
   if (!wrong.empty()) violate_(absl::StrCat("waiting: ", wrong));
   const int64_t call = fencing_.Now();
-  // Servers may have to wait for files, and for the calls of another chief.
-  if (callee.node == 0) waiting_.NoteBegin(call, callee.group, what, timeout, now);
+  // Servers may have to wait for files, and for the calls of another chief; and on a busy host all
+  // wait for a processor.
+  if (callee.node == 0 && scenario_.stall == 0)
+    waiting_.NoteBegin(call, callee.group, what, timeout, now);
   return call;
 }
 

@@ -30,7 +30,8 @@ struct Verdict {
 // - handing: no push is applied of a step that another worker was given (handing_rule.h).
 // - fencing: no server obeys, and no snapshot is committed by, a chief that was replaced
 //   (fencing_rule.h).
-// - waiting: the chief keeps no call longer than its caller asked it to (waiting_rule.h).
+// - waiting: where no threads are stalled, the chief keeps no call longer than its caller asked it
+//   to (waiting_rule.h).
 // - initial: after the first commit no shard is given initial values.
 // - score: every evaluation is of a committed snapshot and its values, none is scored twice unless
 //   its claim has ended, and the job's last one is scored (evaluation_rule.h).
