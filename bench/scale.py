@@ -456,8 +456,8 @@ def main(arguments: Sequence[str]) -> int:
 
 # Fitted to the measurements of docs/scale.md, which says on what machine.
 DEFAULT_COSTS = Costs(
-    call_us=Linear(fixed=110.0),
-    idle_cores=Linear(fixed=0.00342, server=0.000517, worker_server=1.33e-07),
+    call_us=Linear(fixed=140.0),
+    idle_cores=Linear(worker=1.4e-05, server=0.0008),
     chief_bytes=Linear(fixed=42400000.0, server=85400.0, worker_server=232.0),
     chief_threads=Linear(fixed=19.0, server=2.0),
     job_state_bytes=Linear(worker=95.9, worker_server=0.000141),
