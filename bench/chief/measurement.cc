@@ -157,7 +157,7 @@ class Measurement {
     return CallCost{SpreadOf(cpu_us), PercentileOf(counts, 0.5), PercentileOf(counts, 0.99)};
   }
 
-  // Of each worker, as a real one sends them.
+  // How many a real worker sends.
   double HeartbeatsPerSecond() const {
     return std::min(options_.heartbeats_per_second,
                     1 / std::max(1e-3, job_.workers->wanted_heartbeat_seconds()));

@@ -34,7 +34,7 @@ class KeelsonRowClient : public RowClient {
   absl::Status Push(const RowBatch& batch) override;
   absl::Status PushPull(const RowBatch& next) override;
 
-  // Of the last Push or PushPull.
+  // What the last Push or PushPull returned.
   const PushResult& result() const { return result_; }
 
  private:
@@ -58,7 +58,7 @@ struct RowWireBytes {
   double absent = 0;  // of an id that has no row, both directions together
 };
 
-// Of a table that has the rows [0, rows).
+// The table has the rows [0, rows).
 absl::StatusOr<RowWireBytes> MeasureRowBytes(KeelsonRowClient* client, uint64_t rows);
 
 }  // namespace keelson::bench

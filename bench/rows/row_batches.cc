@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kZipfExponent = 1.05;
 
-// Of rows by their numbers, which may repeat.
+// Rows are given by their numbers, which may repeat.
 RowBatch BatchOf(std::vector<uint64_t> numbers) {
   const uint64_t salt = TableSalt(kBenchTable);
   std::sort(numbers.begin(), numbers.end());

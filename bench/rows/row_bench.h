@@ -17,7 +17,7 @@
 namespace keelson::bench {
 
 struct RowBenchOptions {
-  // Of the table, about.
+  // The table has about so many.
   uint64_t rows = 10'000'000;
   // Names, separated by commas, with "*" for any characters; empty: all.
   std::string scenarios;
