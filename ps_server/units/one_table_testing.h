@@ -22,6 +22,27 @@ inline std::vector<uint64_t> IdsFrom(uint64_t begin, uint64_t end) {
   return ids;
 }
 
+// Pushes the same gradient for each number of each row, partition by partition. The push's number
+// is `sequence`. `table`: its place in the store, in which it has the name "users".
+inline void PushToAll(TableStore* store, uint32_t table, uint64_t sequence, int64_t step,
+                      const std::vector<uint64_t>& ids, float gradient) {
+  const IdList list = ListOf(ids, TableSalt("users"), {0, kRowPartitions});
+  const auto dim = static_cast<size_t>(store->tables()[table].spec.dim);
+  size_t begin = 0;
+  for (uint32_t p = 0; p < kRowPartitions; ++p) {
+    const size_t n = list.counts[p];
+    const std::vector<float> gradients(n * dim, gradient);
+    ByteRope rope;
+    rope.AppendBorrowed(gradients.data(), gradients.size() * sizeof(float));
+    ByteCursor cursor(rope);
+    const RowUpdate update = {table, absl::MakeConstSpan(list.ids).subspan(begin, n),
+                              WireFormat::kFloat32, &cursor};
+    EXPECT_TRUE(store->Partition(p)->Apply({1, sequence}, store->UpdateAt(step, 1), {update}));
+    EXPECT_EQ(cursor.remaining(), 0);
+    begin += n;
+  }
+}
+
 // The table "users" has rows of one number, which starts at 0; a push takes its gradient off it.
 class OneTableTest : public testing::Test {
  protected:
@@ -39,22 +60,8 @@ class OneTableTest : public testing::Test {
                                  learning_rate_.get(), &sequences_);
   }
 
-  // Pushes gradients at a step, which is also its number, partition by partition.
   void Push(int64_t step, const std::vector<uint64_t>& ids, float gradient = -1) {
-    const IdList list = ListOf(ids, TableSalt("users"), {0, kRowPartitions});
-    ++sequence_;
-    size_t begin = 0;
-    for (uint32_t p = 0; p < kRowPartitions; ++p) {
-      const size_t n = list.counts[p];
-      const std::vector<float> gradients(n, gradient);
-      ByteRope rope;
-      rope.AppendBorrowed(gradients.data(), n * sizeof(float));
-      ByteCursor cursor(rope);
-      const RowUpdate update = {0, absl::MakeConstSpan(list.ids).subspan(begin, n),
-                                WireFormat::kFloat32, &cursor};
-      EXPECT_TRUE(store_->Partition(p)->Apply({1, sequence_}, store_->UpdateAt(step, 1), {update}));
-      begin += n;
-    }
+    PushToAll(store_.get(), 0, ++sequence_, step, ids, gradient);
   }
   void PushAndSweep(int64_t step, const std::vector<uint64_t>& ids) {
     Push(step, ids);

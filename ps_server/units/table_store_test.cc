@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/table/row_testing.h"
 #include "gtest/gtest.h"
 #include "ps_server/service/row_messages_testing.h"
+#include "ps_server/units/one_table_testing.h"
 
 namespace keelson {
 namespace {
@@ -30,21 +30,7 @@ class TableStoreTest : public testing::Test {
 
   // Takes `gradient` off each of the rows.
   void Push(const std::vector<uint64_t>& ids, float gradient) {
-    const IdList list = ListOf(ids, TableSalt("users"), {0, kRowPartitions});
-    ++sequence_;
-    size_t begin = 0;
-    for (uint32_t p = 0; p < kRowPartitions; ++p) {
-      const size_t n = list.counts[p];
-      const std::vector<float> gradients(n, gradient);
-      ByteRope rope;
-      rope.AppendBorrowed(gradients.data(), n * sizeof(float));
-      ByteCursor cursor(rope);
-      const RowUpdate update = {1, absl::MakeConstSpan(list.ids).subspan(begin, n),
-                                WireFormat::kFloat32, &cursor};
-      EXPECT_TRUE(store_->Partition(p)->Apply({1, sequence_}, store_->UpdateAt(0, 1), {update}));
-      EXPECT_EQ(cursor.remaining(), 0);
-      begin += n;
-    }
+    PushToAll(store_.get(), 1, ++sequence_, 0, ids, gradient);
   }
 
   // The rows of table 1 in the cut, which must come with ascending ids.
