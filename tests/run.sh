@@ -13,8 +13,9 @@ usage: tests/run.sh [--all] [--preset release|asan|tsan|fuzz]... [--label LABEL]
               fuzzer for ten seconds, the CUDA sources by nvcc; soak and search take two minutes
   --preset P  only the tests of this build (may be repeated); fuzz: only the fuzzers
   --label L   only the C++ tests with this label: unit, integration, e2e, convergence, gpu
-Before its end it lists how long each part took, and the slowest tests. The last line is
-"N passed, N failed[, N skipped]"; the exit code is 1 when anything failed.
+Before its end it lists how long each part took, the slowest tests, and the C++ tests that failed
+with what they expected. The last line is "N passed, N failed[, N skipped]"; the exit code is 1 when
+anything failed.
 USAGE
 }
 
@@ -275,8 +276,13 @@ done
 headline "time of each part"
 part_times
 headline "the slowest tests"
-"$python" tests/support/count_tests.py slowest 20 build/*/results
+results=()
+for preset in "${presets[@]}"; do
+  results+=("build/$preset/results")
+done
+"$python" tests/support/count_tests.py slowest 20 "${results[@]}"
 headline "result"
+"$python" tests/support/count_tests.py failed "${results[@]}"
 for failure in "${failures[@]}"; do
   echo "failed: $failure"
 done

@@ -3,6 +3,7 @@
 usage: count_tests.py unittest REPORT       the output of python3 -m unittest
        count_tests.py ctest JUNIT XML_DIR   ctest's JUnit file, and GoogleTest's XML files in XML_DIR
        count_tests.py slowest N XML_DIR...  instead: the N slowest cases of GoogleTest's XML files there
+       count_tests.py failed XML_DIR...     instead: the cases that failed there, with what they expected
 """
 
 import glob
@@ -10,7 +11,7 @@ import os
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 
 class Counts(NamedTuple):
@@ -80,7 +81,22 @@ def _count_cases(path: str) -> Optional[Counts]:
 
 def slowest_cases(count: int, xml_dirs: Sequence[str]) -> List[Tuple[float, str]]:
     """(seconds, "build: program: Suite.Case") of the slowest cases, those of half a second at least."""
-    cases = []
+    cases = [(float(case.get("time", "0")), name) for name, case in _all_cases(xml_dirs)]
+    return sorted((case for case in cases if case[0] >= 0.5), reverse=True)[:count]
+
+
+def failed_cases(xml_dirs: Sequence[str]) -> List[Tuple[str, str]]:
+    """("build: program: Suite.Case", message) of the cases that failed, by name; a message has at most 40 lines."""
+    failed = []
+    for name, case in _all_cases(xml_dirs):
+        messages = [failure.get("message", "") for failure in case.findall("failure")]
+        if messages:
+            failed.append((name, "\n".join("\n".join(messages).splitlines()[:40])))
+    return sorted(failed)
+
+
+def _all_cases(xml_dirs: Sequence[str]) -> Iterator[Tuple[str, ElementTree.Element]]:
+    """("build: program: Suite.Case", case) of all files that can be read; count_ctest counts the others as failures."""
     for xml_dir in xml_dirs:
         build = os.path.basename(os.path.dirname(os.path.abspath(xml_dir)))
         for path in glob.glob(os.path.join(xml_dir, "*.xml")):
@@ -88,11 +104,9 @@ def slowest_cases(count: int, xml_dirs: Sequence[str]) -> List[Tuple[float, str]
             try:
                 root = ElementTree.parse(path).getroot()
             except (OSError, ElementTree.ParseError):
-                continue  # count_ctest counts it as a failure.
+                continue
             for case in root.iter("testcase"):
-                name = f"{build}: {program}: {case.get('classname')}.{case.get('name')}"
-                cases.append((float(case.get("time", "0")), name))
-    return sorted((case for case in cases if case[0] >= 0.5), reverse=True)[:count]
+                yield f"{build}: {program}: {case.get('classname')}.{case.get('name')}", case
 
 
 def main(argv: Sequence[str]) -> int:
@@ -106,6 +120,10 @@ def main(argv: Sequence[str]) -> int:
     if len(argv) >= 2 and argv[0] == "slowest" and argv[1].isdigit():
         for seconds, name in slowest_cases(int(argv[1]), argv[2:]):
             print(f"{seconds:6.1f} s  {name}")
+        return 0
+    if len(argv) >= 2 and argv[0] == "failed":
+        for name, message in failed_cases(argv[1:]):
+            print(f"failed: {name}\n{message}")
         return 0
     print(__doc__, file=sys.stderr)
     return 2

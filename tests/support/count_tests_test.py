@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from count_tests import Counts, count_ctest, count_unittest, slowest_cases
+from count_tests import Counts, count_ctest, count_unittest, failed_cases, slowest_cases
 
 
 class UnittestReportTest(unittest.TestCase):
@@ -39,6 +39,23 @@ class SlowestCasesTest(unittest.TestCase):
             slow, slower = (3.5, "release: a_test: A.Slow"), (4.25, "release: a_test: A.Slower")
             self.assertEqual(slowest_cases(5, [results]), [slower, slow])
             self.assertEqual(slowest_cases(1, [results]), [slower])
+
+
+class FailedCasesTest(unittest.TestCase):
+    def test_names_the_case_and_what_it_expected(self):
+        with tempfile.TemporaryDirectory() as root:
+            results = os.path.join(root, "asan", "results")
+            os.makedirs(results)
+            with open(os.path.join(results, "a_test.xml"), "w", encoding="utf-8") as file:
+                file.write(
+                    '<testsuites><testsuite><testcase classname="A" name="Fine"/>'
+                    '<testcase classname="A" name="Wrong"><failure message="a_test.cc:7&#x0A;Expected 1"/>'
+                    '<failure message="a_test.cc:8"/></testcase></testsuite></testsuites>'
+                )
+            with open(os.path.join(results, "b_test.xml"), "w", encoding="utf-8") as file:
+                file.write("<testsuites><test")
+            expected = [("asan: a_test: A.Wrong", "a_test.cc:7\nExpected 1\na_test.cc:8")]
+            self.assertEqual(failed_cases([results]), expected)
 
 
 class CtestResultsTest(unittest.TestCase):
