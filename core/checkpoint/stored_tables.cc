@@ -411,24 +411,24 @@ absl::Status StoredTables::ReadOwn(const StoredTable& table, absl::Span<const Ta
   const std::string& name = table.spec.name;
   const int64_t first = table.partitions[partition].first_row;
   const int64_t rows = table.partitions[partition].rows;
-  columns->Clear(slots.size());
+  columns->Resize(static_cast<size_t>(rows), static_cast<size_t>(table.spec.dim), slots);
   if (rows == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(columns->ids, ReadIds(KeysTensorName(name), first, rows));
   RETURN_IF_ERROR(CheckIds(table, partition, columns->ids));
-  columns->values.resize(rows * table.spec.dim);
   if (table.spec.dim > 0) {
     RETURN_IF_ERROR(bundle_->ReadElements(ValuesTensorName(name), first * table.spec.dim,
                                           absl::MakeSpan(columns->values)));
   }
   for (size_t i = 0; i < slots.size(); ++i) {
     const std::string tensor = SlotTensorName(name, slots[i].name);
-    columns->slots[i].assign(rows * slots[i].floats, slots[i].initial_value);
-    if (!bundle_->Contains(tensor)) continue;
-    RETURN_IF_ERROR(
-        bundle_->ReadElements(tensor, first * slots[i].floats, absl::MakeSpan(columns->slots[i])));
+    const absl::Span<float> slot = absl::MakeSpan(columns->slots[i]);
+    if (bundle_->Contains(tensor)) {
+      RETURN_IF_ERROR(bundle_->ReadElements(tensor, first * slots[i].floats, slot));
+    } else {
+      std::fill(slot.begin(), slot.end(), slots[i].initial_value);
+    }
   }
   const auto read_counters = [&](const std::string& tensor, std::vector<uint32_t>* out) {
-    out->resize(rows);
     return bundle_->ReadInt32s(tensor, first,
                                absl::MakeSpan(reinterpret_cast<int32_t*>(out->data()), rows));
   };

@@ -46,9 +46,11 @@ class RowCutReader {
  private:
   struct Entry {
     uint64_t id;
-    uint32_t number;  // RowSlab::kNoRow: the row is among the undo images
+    uint32_t number;
+    bool image;  // the number is that of an undo image
   };
 
+  const RowHeader* RowAtCut(const Entry& entry) const;
   // Of a row as it was at the cut.
   bool Wanted(const RowHeader& row) const { return table_->AgeOf(row) <= oldest_; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -86,6 +87,31 @@ void RowIndex::Put(uint64_t mixed, uint32_t number, Segment* segment) {
     if (filled.overflow < kMaxOverflow) ++filled.overflow;
     if (++group == segment->num_groups) group = 0;
   }
+}
+
+// Segments get about as many entries each as others: their number varies by its square root.
+void RowIndex::Reserve(uint64_t entries) {
+  if (!segments_.empty() || entries == 0) return;
+  const auto most_of = [entries](uint32_t depth) {
+    const auto mean = static_cast<double>(entries >> depth);
+    return static_cast<uint64_t>(mean + 2 * std::sqrt(mean)) + 1;
+  };
+  uint32_t depth = 0;
+  while (depth < kMaxDepth && most_of(depth) > EntriesAt(kMaxGroups, kMaxLoad)) ++depth;
+  const uint32_t num_groups = SizeFor(most_of(depth), kMaxLoad);
+  for (uint32_t i = 0; i < uint32_t{1} << depth; ++i) {
+    Segment segment = {};
+    if (!AllocateGroups(num_groups, &segment)) {
+      for (const Segment& allocated : segments_) FreeGroups(allocated);
+      segments_.clear();
+      directory_.clear();
+      return;
+    }
+    segment.depth = depth;
+    segments_.push_back(segment);
+    directory_.push_back(i);
+  }
+  depth_ = depth;
 }
 
 bool RowIndex::Insert(uint64_t mixed, uint32_t number) {

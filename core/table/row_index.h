@@ -48,6 +48,10 @@ class RowIndex {
   // The row's number; RowSlab::kNoRow: the id has none. `mixed` is Mix(id).
   uint32_t Find(uint64_t id, uint64_t mixed) const;
 
+  // Has an empty index take so many entries without growing, but where chance gives a segment many
+  // more than others. Without memory it stays as it is.
+  void Reserve(uint64_t entries);
+
   // `number` is a live row with another id than all rows of the index. False: there is no memory,
   // and nothing is changed.
   bool Insert(uint64_t mixed, uint32_t number);

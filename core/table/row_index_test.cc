@@ -76,6 +76,34 @@ TEST(RowIndexTest, AnEntryTakesFewBytes) {
   EXPECT_LT(worst, 11);
 }
 
+TEST(RowIndexTest, WhatWasReservedIsTakenWithoutGrowing) {
+  for (const uint64_t count : {1, 100, 2000, 3000, 39000, 100000}) {
+    Rows rows;
+    rows.index.Reserve(count);
+    const size_t reserved = rows.index.bytes();
+    std::vector<uint32_t> numbers;
+    for (uint64_t id = 0; id < count; ++id) numbers.push_back(rows.Insert(id));
+    for (uint64_t id = 0; id < count; ++id) ASSERT_EQ(rows.Find(id), numbers[id]);
+    // Some segments get more than others, and grow.
+    EXPECT_LT(rows.index.bytes(), reserved + reserved / 8 + 16 * sizeof(RowIndex::Group)) << count;
+    Rows grown;
+    for (uint64_t id = 0; id < count; ++id) grown.Insert(id);
+    EXPECT_LT(rows.index.bytes(), grown.index.bytes() * 3 / 2) << count;
+    for (uint64_t id = count; id < 3 * count; ++id) numbers.push_back(rows.Insert(id));
+    for (uint64_t id = 0; id < 3 * count; ++id) ASSERT_EQ(rows.Find(id), numbers[id]);
+  }
+}
+
+TEST(RowIndexTest, WithoutMemoryNothingIsReserved) {
+  RowMemory memory(/*max_bytes=*/64 * 1024);
+  RowSlab slab(&memory, sizeof(RowHeader));
+  RowIndex index(&memory, &slab, kSalt);
+  index.Reserve(100000);
+  EXPECT_EQ(memory.bytes(), 0u);
+  index.Reserve(1000);
+  EXPECT_GT(memory.bytes(), 1000 * sizeof(uint32_t));
+}
+
 TEST(RowIndexTest, SteadyInsertionAndErasureDoesNotSlowSearches) {
   Rows churned;
   constexpr uint64_t kRows = 20000;

@@ -2,18 +2,13 @@
 
 #include <cstring>
 
+#include "core/table/row_prefetch.h"
+
 namespace keelson {
 namespace {
 
 // New rows are filled one after the other; this one is on its way while others are filled.
 constexpr uint32_t kAhead = 2;
-
-void PrefetchForWriting(const void* row, size_t bytes) {
-  constexpr size_t kLine = 64, kMaxBytes = 8 * kLine;
-  for (size_t i = 0; i < std::min(bytes, kMaxBytes); i += kLine) {
-    __builtin_prefetch(static_cast<const char*>(row) + i, /*rw=*/1);
-  }
-}
 
 }  // namespace
 
@@ -97,7 +92,7 @@ uint32_t RowSlab::Allocate() {
   } else {
     row = state.begun++;
     RowAt(chunk, row)->state = 0;
-    PrefetchForWriting(RowAt(chunk, std::min(row + kAhead, state.capacity - 1)), stride_);
+    PrefetchRow<RowUse::kWrite>(RowAt(chunk, std::min(row + kAhead, state.capacity - 1)), stride_);
   }
   state.end = std::max(state.end, row + 1);
   ++state.live;

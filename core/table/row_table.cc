@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "core/table/row_prefetch.h"
 #include "core/table/row_table_cut.h"
 
 namespace keelson {
@@ -13,17 +14,6 @@ namespace {
 
 // Ids whose cache lines are on their way at a time.
 constexpr size_t kInFlight = 32;
-
-// All lines of the row's first `bytes`, but of long rows the first ones alone: the processor finds
-// the others.
-void PrefetchRow(const RowHeader* row, size_t bytes) {
-  constexpr size_t kLine = 64, kMaxBytes = 8 * kLine;
-  const auto begin = reinterpret_cast<uintptr_t>(row);
-  const uintptr_t end = begin + std::min(bytes, kMaxBytes);
-  for (uintptr_t line = begin / kLine * kLine; line < end; line += kLine) {
-    __builtin_prefetch(reinterpret_cast<const void*>(line));
-  }
-}
 
 }  // namespace
 
@@ -94,7 +84,10 @@ absl::Status RowTable::FindOrCreate(absl::Span<const uint64_t> ids, size_t max_n
       exhausted = true;
     }
   }
-  if (!exhausted) return absl::OkStatus();
+  return exhausted ? Exhausted() : absl::OkStatus();
+}
+
+absl::Status RowTable::Exhausted() const {
   return absl::ResourceExhaustedError(
       slab_.full() ? absl::StrCat("a table's partition has no numbers for more than its ",
                                   slab_.rows(), " rows")
@@ -102,29 +95,51 @@ absl::Status RowTable::FindOrCreate(absl::Span<const uint64_t> ids, size_t max_n
                                   " of a table's partition"));
 }
 
+RowHeader* RowTable::Place(uint64_t id, uint64_t mixed) {
+  const uint32_t number = slab_.Allocate();
+  if (number == RowSlab::kNoRow) return nullptr;
+  RowHeader* const row = slab_.Row(number);
+  *row = {id, /*last_step=*/0, /*updates=*/0, RowHeader::kLive};
+  row->set_changed(static_cast<uint32_t>(generation_));
+  if (!index_.Insert(mixed, number)) {
+    slab_.Free(number);
+    return nullptr;
+  }
+  if (changes_ != nullptr) changes_->NoteNew(id);
+  return row;
+}
+
 bool RowTable::Create(uint64_t id, RowHeader** row) {
   const uint64_t mixed = index_.Mix(id);
   // An id may be twice in a batch.
-  uint32_t number = index_.Find(id, mixed);
+  const uint32_t number = index_.Find(id, mixed);
   if (number != RowSlab::kNoRow) {
     *row = slab_.Row(number);
     return true;
   }
-  number = slab_.Allocate();
-  if (number == RowSlab::kNoRow) return false;
-  RowHeader* const created = slab_.Row(number);
-  *created = {id, /*last_step=*/0, /*updates=*/0, RowHeader::kLive};
-  created->set_changed(static_cast<uint32_t>(generation_));
-  if (!index_.Insert(mixed, number)) {
-    slab_.Free(number);
-    return false;
-  }
+  RowHeader* const created = Place(id, mixed);
+  if (created == nullptr) return false;
   options_->initial->Fill(id,
                           absl::MakeSpan(created->values(), static_cast<size_t>(layout().dim())));
   layout().FillSlots(created->values());
-  if (changes_ != nullptr) changes_->NoteNew(id);
   *row = created;
   return true;
+}
+
+absl::Status RowTable::Add(absl::Span<const uint64_t> ids, absl::Span<RowHeader*> rows) {
+  std::array<uint64_t, kInFlight> mixed;
+  for (size_t first = 0; first < ids.size(); first += kInFlight) {
+    const size_t count = std::min(kInFlight, ids.size() - first);
+    for (size_t i = 0; i < count; ++i) {
+      mixed[i] = index_.Mix(ids[first + i]);
+      __builtin_prefetch(index_.FirstGroup(mixed[i]), /*rw=*/1);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      rows[first + i] = Place(ids[first + i], mixed[i]);
+      if (rows[first + i] == nullptr) return Exhausted();
+    }
+  }
+  return absl::OkStatus();
 }
 
 size_t RowTable::Erase(absl::Span<const uint64_t> ids) {
@@ -184,9 +199,7 @@ bool RowTable::Compact(size_t max_places) {
   return true;
 }
 
-size_t RowTable::undo_bytes() const {
-  return cut_ == nullptr ? 0 : cut_->images.bytes() + cut_->index.bytes();
-}
+size_t RowTable::undo_bytes() const { return cut_ == nullptr ? 0 : cut_->bytes(); }
 
 absl::Status RowTable::StartCut(uint64_t generation) {
   if (cut_open()) {
@@ -227,16 +240,17 @@ std::optional<ChangesSince> RowTable::ChangesFrom(uint64_t base) const {
 void RowTable::EndCut() { cut_.reset(); }
 
 void RowTable::SaveForCut(const RowHeader& row) {
-  const uint32_t number = cut_->images.Allocate();
-  if (number == RowSlab::kNoRow) {
+  const uint32_t image = cut_->images.Allocate();
+  if (image == RowSlab::kNoRow) {
     cut_->incomplete = true;
     return;
   }
-  RowHeader* const image = cut_->images.Row(number);
-  std::memcpy(static_cast<void*>(image), &row, layout().stride());
-  LimitAge(image);
-  if (cut_->index.Insert(cut_->index.Mix(row.id), number)) return;
-  cut_->images.Free(number);
+  RowHeader* const saved = cut_->images.Row(image);
+  std::memcpy(static_cast<void*>(saved), &row, layout().stride());
+  LimitAge(saved);
+  // The caller has just found the row, so its group and header are in the caches.
+  if (cut_->image_of.Set(index_.Find(row.id, index_.Mix(row.id)), image)) return;
+  cut_->images.Free(image);
   cut_->incomplete = true;
 }
 

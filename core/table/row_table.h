@@ -66,6 +66,13 @@ class RowTable {
   absl::Status FindOrCreate(absl::Span<const uint64_t> ids, size_t max_new,
                             absl::Span<RowHeader*> rows);
 
+  // Makes rows for ids that are distinct and have none; the caller sets their values, slots and
+  // counters. RESOURCE_EXHAUSTED as above; the rows before the first that could not be made are
+  // there.
+  absl::Status Add(absl::Span<const uint64_t> ids, absl::Span<RowHeader*> rows);
+  // Has an empty table take so many rows without looking for room in its index.
+  void Reserve(size_t rows) { index_.Reserve(rows); }
+
   // Erases those of the rows that exist; how many.
   size_t Erase(absl::Span<const uint64_t> ids);
 
@@ -134,8 +141,12 @@ class RowTable {
 
   template <typename Row>
   void Search(absl::Span<const uint64_t> ids, size_t prefetch_bytes, Row* rows) const;
-  // False: neither place nor memory.
+  // A row whose values and slots are undefined, and which the index has. Null: neither place nor
+  // memory. The id has no row.
+  RowHeader* Place(uint64_t id, uint64_t mixed);
+  // Finds or makes the row. False: neither place nor memory.
   bool Create(uint64_t id, RowHeader** row);
+  absl::Status Exhausted() const;
   // Saves the row for the open cut, if it has not changed since, and marks it as changed.
   void PrepareChange(RowHeader* row) {
     if (AgeOf(*row) != 0) NoteChange(*row);

@@ -64,6 +64,33 @@ TEST(RowTableTest, AnIdThatIsTwiceInABatchIsOneRow) {
   EXPECT_EQ(test.table.Erase({5, 5}), 1u);
 }
 
+TEST(RowTableTest, AddedRowsAreThere) {
+  TableForTest test;
+  test.table.Reserve(1000);
+  const auto ids = IdsFrom(0, 1000);
+  std::vector<RowHeader*> rows(ids.size());
+  ASSERT_EQ(test.table.Add(ids, absl::MakeSpan(rows)), absl::OkStatus());
+  EXPECT_EQ(test.table.rows(), ids.size());
+  const auto found = test.Find(ids);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ASSERT_EQ(found[i], rows[i]);
+    EXPECT_EQ(rows[i]->id, ids[i]);
+    EXPECT_EQ(rows[i]->last_step, 0u);
+    EXPECT_EQ(rows[i]->updates, 0);
+  }
+}
+
+TEST(RowTableTest, AddingMoreRowsThanThereIsRoomForIsAnError) {
+  TableForTest test(/*max_numbers=*/50);
+  const auto ids = IdsFrom(0, 60);
+  std::vector<RowHeader*> rows(ids.size());
+  const absl::Status status = test.table.Add(ids, absl::MakeSpan(rows));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no numbers for more than its 50 rows"));
+  EXPECT_EQ(test.table.rows(), 50u);
+  EXPECT_NE(test.Find({49})[0], nullptr);
+}
+
 TEST(RowTableTest, ReadingCreatesNothing) {
   TableForTest test;
   test.Find({1, 2, 3});

@@ -1,7 +1,9 @@
 #include "ps_server/snapshots/table_files.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <string>
@@ -25,30 +27,26 @@ std::vector<TableSlot> SlotsOf(const ServedTable& table) {
 
 namespace {
 
-void Reserve(const RowLayout& layout, size_t rows, absl::Span<const TableSlot> slots,
-             TableColumns* columns) {
-  columns->Clear(slots.size());
-  columns->ids.reserve(rows);
-  columns->values.reserve(rows * static_cast<size_t>(layout.dim()));
-  for (size_t i = 0; i < slots.size(); ++i) {
-    columns->slots[i].reserve(rows * static_cast<size_t>(slots[i].floats));
-  }
-  columns->last_steps.reserve(rows);
-  columns->updates.reserve(rows);
-}
-
-void Append(const RowLayout& layout, absl::Span<const TableSlot> slots,
-            absl::Span<const RowHeader* const> rows, TableColumns* columns) {
-  for (const RowHeader* row : rows) {
-    const float* const values = row->values();
-    columns->ids.push_back(row->id);
-    columns->values.insert(columns->values.end(), values, values + layout.dim());
-    for (size_t i = 0; i < slots.size(); ++i) {
-      const float* const slot = values + layout.SlotOffset(i);
-      columns->slots[i].insert(columns->slots[i].end(), slot, slot + slots[i].floats);
+// Copies rows to the columns, from row `to` on, where there is room for them. Column by column: the
+// rows, which are few, stay in the caches.
+void CopyRows(const RowLayout& layout, absl::Span<const RowHeader* const> rows, size_t to,
+              TableColumns* columns) {
+  const auto copy_floats = [&](int64_t offset, int64_t floats, std::vector<float>* column) {
+    const auto width = static_cast<size_t>(floats);
+    float* out = column->data() + to * width;
+    for (const RowHeader* const row : rows) {
+      std::memcpy(out, row->values() + offset, width * sizeof(float));
+      out += width;
     }
-    columns->last_steps.push_back(row->last_step);
-    columns->updates.push_back(row->updates);
+  };
+  for (size_t i = 0; i < rows.size(); ++i) {
+    columns->ids[to + i] = rows[i]->id;
+    columns->last_steps[to + i] = rows[i]->last_step;
+    columns->updates[to + i] = rows[i]->updates;
+  }
+  copy_floats(0, layout.dim(), &columns->values);
+  for (size_t i = 0; i < columns->slots.size(); ++i) {
+    copy_floats(layout.SlotOffset(i), layout.slots()[i].floats, &columns->slots[i]);
   }
 }
 
@@ -58,18 +56,20 @@ absl::Status ReadColumns(const TableStore& store, const TableCut& cut, uint32_t 
                          absl::FunctionRef<absl::Status()> go_on, TableColumns* columns) {
   const ServedTable& table = store.tables_and_ghosts()[t];
   const RowLayout& layout = table.layout;
-  const int64_t expected = cut.Rows(partition, t, part);
-  Reserve(layout, static_cast<size_t>(expected), slots, columns);
+  const auto expected = static_cast<size_t>(cut.Rows(partition, t, part));
+  columns->Resize(expected, static_cast<size_t>(layout.dim()), slots);
+  size_t found = 0;
   RETURN_IF_ERROR(cut.Read(
       partition, t,
       [&](const RowTable&, absl::Span<const RowHeader* const> rows) {
-        Append(layout, slots, rows, columns);
+        if (found + rows.size() <= expected) CopyRows(layout, rows, found, columns);
+        found = std::min(found + rows.size(), expected + 1);
       },
       go_on, part));
-  if (columns->rows() == expected) return absl::OkStatus();
+  if (found == expected) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("table ", table.spec.name, ", partition ", partition,
                                           ": expected ", expected, " rows in the cut, found ",
-                                          columns->rows()));
+                                          found > expected ? "more" : absl::StrCat(found)));
 }
 
 // A table to restore.
@@ -104,12 +104,11 @@ absl::StatusOr<std::vector<Source>> FindSources(const StoredTables& stored,
 }
 
 absl::Status RestorePartition(const StoredTables& stored, const std::vector<Source>& sources,
-                              uint32_t partition, TableStore* store) {
-  TableColumns columns;
+                              uint32_t partition, TableColumns* columns, TableStore* store) {
   for (size_t t = 0; t < sources.size(); ++t) {
     if (sources[t].table == nullptr) continue;
-    RETURN_IF_ERROR(stored.Read(*sources[t].table, sources[t].slots, partition, &columns));
-    RETURN_IF_ERROR(AddRows(t, partition, columns, store));
+    RETURN_IF_ERROR(stored.Read(*sources[t].table, sources[t].slots, partition, columns));
+    RETURN_IF_ERROR(AddRows(t, partition, *columns, store));
   }
   for (const v1::ShardState::WorkerSequence& applied : stored.AppliedBy(partition)) {
     store->Partition(partition)->RestoreApplied(applied.incarnation(), applied.sequence());
@@ -237,8 +236,12 @@ absl::Status RestoreTables(const BundleReader& bundle, int threads, TableStore* 
   store->RestoreStepsDone(stored.steps_done());
   std::vector<absl::Status> statuses(run.count);
   ThreadPool pool(threads - 1);
-  pool.RunAll(run.count, [&](size_t i) {
-    statuses[i] = RestorePartition(stored, sources, run.first + static_cast<uint32_t>(i), store);
+  std::atomic<uint32_t> next{0};
+  pool.RunAll(static_cast<size_t>(threads), [&](size_t) {
+    TableColumns columns;
+    for (uint32_t i = next++; i < run.count; i = next++) {
+      statuses[i] = RestorePartition(stored, sources, run.first + i, &columns, store);
+    }
   });
   for (const absl::Status& status : statuses) RETURN_IF_ERROR(status);
   return absl::OkStatus();

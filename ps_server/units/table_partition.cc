@@ -472,11 +472,11 @@ absl::Status TablePartition::ReadCut(uint64_t generation, size_t table, uint64_t
 
 absl::Status TablePartition::AddRows(size_t table, absl::Span<const uint64_t> ids, RowFiller fill) {
   MutexLock lock(&mu_);
+  rows_[table]->Reserve(ids.size());
   std::array<RowHeader*, kRowsAtATime> rows;
   for (size_t begin = 0; begin < ids.size(); begin += rows.size()) {
     const absl::Span<const uint64_t> part = ids.subspan(begin, rows.size());
-    RETURN_IF_ERROR(
-        rows_[table]->FindOrCreate(part, part.size(), absl::MakeSpan(rows).first(part.size())));
+    RETURN_IF_ERROR(rows_[table]->Add(part, absl::MakeSpan(rows).first(part.size())));
     for (size_t i = 0; i < part.size(); ++i) fill(begin + i, rows[i]);
     NoteSize(table);
   }

@@ -177,8 +177,9 @@ class TablePartition {
 
   // ---- Restoring, before the partition is used by others.
 
-  // Creates rows and has `fill` set their header's counters, values and slots; ids are distinct and
-  // not there yet. RESOURCE_EXHAUSTED: there is no memory.
+  // Makes rows and has `fill` set their header's counters, values and slots; ids are distinct and
+  // not there yet. Costs least when all rows of the partition come in one call.
+  // RESOURCE_EXHAUSTED: there is no memory.
   using RowFiller = absl::FunctionRef<void(size_t index, RowHeader* row)>;
   absl::Status AddRows(size_t table, absl::Span<const uint64_t> ids, RowFiller fill);
   // Notes what the partition had applied when it was stored.
