@@ -72,16 +72,16 @@ class Measurement {
     const WrittenSnapshots written = loop.Finish();
     RETURN_IF_ERROR(during.status());
     RETURN_IF_ERROR(written.status);
-    RETURN_IF_ERROR(RemoveFile(written.path));
+    RETURN_IF_ERROR(RemoveFile(written.newest.path));
     before_.push_back(before.Calls());
     during_.push_back(during->Calls());
     ratio_.push_back(during->Calls() / before.Calls());
     write_.push_back(written.GigabytesPerSecond());
-    cost_.bytes = written.bytes;
+    cost_.bytes = written.newest.bytes;
     cost_.snapshots += written.snapshots;
     cost_.longest_cut_microseconds =
         std::max(cost_.longest_cut_microseconds, written.longest_cut_microseconds);
-    ASSIGN_OR_RETURN(plain_.emplace_back(), PlainWrite(written.path, written.bytes));
+    ASSIGN_OR_RETURN(plain_.emplace_back(), PlainWrite(written.newest.path, written.newest.bytes));
     return absl::OkStatus();
   }
 

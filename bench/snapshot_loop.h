@@ -1,9 +1,10 @@
-// Snapshots that one server writes while it is at work.
+// Snapshots that one server writes: one, or one after the other while it is at work.
 #ifndef KEELSON_BENCH_SNAPSHOT_LOOP_H_
 #define KEELSON_BENCH_SNAPSHOT_LOOP_H_
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,18 +16,38 @@
 
 namespace keelson::bench {
 
-struct WrittenSnapshots {
-  int snapshots = 0;
-  // Of the newest: its data file, which is the caller's to remove, and the entries of its index.
+struct WrittenSnapshot {
+  uint64_t cut_id = 0;
+  // The data file, which is the caller's to remove, and the entries of its index.
   std::string path;
   int64_t bytes = 0;
   std::vector<BundleIndexEntry> entries;
+  double seconds = 0;  // from the cut on
+  int64_t cut_microseconds = 0;
+};
+
+struct SnapshotKind {
+  // The server accounts for the changes of rows from this snapshot on.
+  bool keep_changes = false;
+  // WrittenSnapshot::cut_id of one with keep_changes, on which this one is a delta.
+  std::optional<uint64_t> base_cut = {};
+};
+
+// Has a server that is a job's only one cut and write a snapshot into `directory`. Errors of the
+// calls; FAILED_PRECONDITION: no delta is possible.
+absl::StatusOr<WrittenSnapshot> WriteSnapshot(ParameterControl* server,
+                                              const std::string& directory,
+                                              const SnapshotKind& kind = {});
+
+struct WrittenSnapshots {
+  int snapshots = 0;
+  WrittenSnapshot newest;
   double seconds = 0;  // of all, from their cuts on
   int64_t longest_cut_microseconds = 0;
   absl::Status status;
 
   double GigabytesPerSecond() const {
-    return seconds > 0 ? static_cast<double>(bytes) * snapshots / seconds / 1e9 : 0;
+    return seconds > 0 ? static_cast<double>(newest.bytes) * snapshots / seconds / 1e9 : 0;
   }
 };
 
@@ -46,7 +67,6 @@ class SnapshotLoop {
 
  private:
   void Run();
-  absl::Status WriteOne();
 
   ParameterControl* const server_;
   const std::string directory_;

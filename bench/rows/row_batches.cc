@@ -32,9 +32,9 @@ RowBatch BatchOf(std::vector<uint64_t> numbers) {
 
 }  // namespace
 
-RowBatch BatchOfRows(uint64_t begin, uint64_t end) {
+RowBatch BatchOfRows(uint64_t begin, uint64_t end, uint64_t every) {
   std::vector<uint64_t> numbers;
-  for (uint64_t number = begin; number < end; ++number) numbers.push_back(number);
+  for (uint64_t number = begin; number < end; number += every) numbers.push_back(number);
   return BatchOf(std::move(numbers));
 }
 

@@ -22,8 +22,8 @@ inline int64_t NumIds(const RowBatch& batch) { return static_cast<int64_t>(batch
 // Ids in a batch that creates rows.
 inline constexpr uint64_t kFillIds = 100'000;
 
-// Rows of the numbers [begin, end), which are fewer than 2^32.
-RowBatch BatchOfRows(uint64_t begin, uint64_t end);
+// Rows of the numbers [begin, end), which are fewer than 2^32, or of every so-manieth of them.
+RowBatch BatchOfRows(uint64_t begin, uint64_t end, uint64_t every = 1);
 
 // `count` batches of rows below `rows`, a multiple of kBatchFields; other ones for each `seed`.
 std::vector<RowBatch> DrawBatches(IdLaw law, uint64_t rows, size_t count, uint64_t seed);

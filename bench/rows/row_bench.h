@@ -68,6 +68,10 @@ struct RowSnapshotResult {
   // 10^6 rows per second of a server that restores them: by its processor time, and by the clock.
   Spread restore_per_core;
   Spread restore;
+  Spread alone;  // GB/s of a snapshot without training
+  // Of a delta with a hundredth of the rows on such a one: parts of its bytes and of its time.
+  Spread delta_bytes;
+  Spread delta_seconds;
 };
 
 struct RowResults {

@@ -89,6 +89,8 @@ class RowGoalChecker : public GoalList {
     AtMost("snapshot: more memory / before", 0.25,
            static_cast<double>(snapshot.more_resident) / static_cast<double>(snapshot.resident));
     AtLeast("restore: 10^6 rows/s per core", 3, snapshot.restore_per_core.median);
+    AtMost("delta of 1 % of the rows: bytes / whole", 0.015, snapshot.delta_bytes.median);
+    AtMost("delta of 1 % of the rows: time / whole", 0.10, snapshot.delta_seconds.median);
   }
 
   void CheckIdle() {
@@ -131,11 +133,12 @@ Table ByteTable(const RowResults& results) {
 }
 
 Table SnapshotOfRowsTable(const RowResults& results) {
-  Table table{"Training while snapshots are written, one after the other; restoring",
-              {"rows", "file MB", "10^6 rows/s before", "during", "ratio", "write GB/s",
-               "plain file GB/s", "longest cut us", "snapshots", "server MB before",
-               "more MB during", "restored 10^6 rows/s", "per core"},
-              {}};
+  Table table{
+      "Training while snapshots are written, one after the other; restoring",
+      {"rows", "file MB", "10^6 rows/s before", "during", "ratio", "write GB/s", "plain file GB/s",
+       "longest cut us", "snapshots", "server MB before", "more MB during", "restored 10^6 rows/s",
+       "per core", "write alone GB/s", "bytes of a delta of 1 %", "time of it"},
+      {}};
   if (!results.snapshot.has_value()) return table;
   const RowSnapshotResult& snapshot = *results.snapshot;
   const auto megabytes = [](int64_t bytes) {
@@ -146,7 +149,8 @@ Table SnapshotOfRowsTable(const RowResults& results) {
        Text(snapshot.rate_during), Text(snapshot.ratio), Text(snapshot.write),
        Text(snapshot.plain_write), absl::StrCat(snapshot.longest_cut_microseconds),
        absl::StrCat(snapshot.snapshots), megabytes(snapshot.resident),
-       megabytes(snapshot.more_resident), Text(snapshot.restore), Text(snapshot.restore_per_core)});
+       megabytes(snapshot.more_resident), Text(snapshot.restore), Text(snapshot.restore_per_core),
+       Text(snapshot.alone), Text(snapshot.delta_bytes, 4), Text(snapshot.delta_seconds, 3)});
   return table;
 }
 
@@ -180,7 +184,10 @@ json SnapshotAsJson(const RowSnapshotResult& snapshot) {
           {"server_bytes_before", snapshot.resident},
           {"server_bytes_more", snapshot.more_resident},
           {"restored_mrows_per_s", ToJson(snapshot.restore)},
-          {"restored_mrows_per_s_per_core", ToJson(snapshot.restore_per_core)}};
+          {"restored_mrows_per_s_per_core", ToJson(snapshot.restore_per_core)},
+          {"write_alone_gbytes_per_s", ToJson(snapshot.alone)},
+          {"delta_bytes_of_whole", ToJson(snapshot.delta_bytes)},
+          {"delta_seconds_of_whole", ToJson(snapshot.delta_seconds)}};
 }
 
 }  // namespace

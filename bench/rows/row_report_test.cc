@@ -62,6 +62,8 @@ TEST(RowReportTest, BytesSnapshotsAndIdleServersHaveGoals) {
   snapshot.resident = 1000;
   snapshot.more_resident = 260;
   snapshot.restore_per_core = {3.5, 3, 4};
+  snapshot.delta_bytes = {0.016, 0.016, 0.016};
+  snapshot.delta_seconds = {0.09, 0.08, 0.11};
   results.idle = 0.002;
   const std::vector<GoalOutcome> goals = CheckRowGoals(results);
   EXPECT_TRUE(Find(goals, "f32, push")->met);
@@ -73,8 +75,10 @@ TEST(RowReportTest, BytesSnapshotsAndIdleServersHaveGoals) {
   EXPECT_TRUE(Find(goals, "plain file")->met);
   EXPECT_FALSE(Find(goals, "more memory")->met);
   EXPECT_TRUE(Find(goals, "restore")->met);
+  EXPECT_FALSE(Find(goals, "bytes / whole")->met);
+  EXPECT_TRUE(Find(goals, "time / whole")->met);
   EXPECT_TRUE(Find(goals, "idle server")->met);
-  EXPECT_EQ(goals.size(), 11u);
+  EXPECT_EQ(goals.size(), 13u);
 }
 
 TEST(RowReportTest, JsonHasWhatWasMeasured) {

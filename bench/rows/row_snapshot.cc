@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/host_memory.h"
 #include "bench/meter.h"
 #include "bench/snapshot_loop.h"
 #include "core/base/file.h"
@@ -33,6 +34,7 @@ class SnapshotMeasurement {
     server_ = ConnectParameterControl("ps-0", cluster_->address(), CredentialsAs("chief"));
     result_.resident = cluster_->server()->PeakResidentBytes();
     for (int i = 0; i < options_.snapshot_repeat; ++i) RETURN_IF_ERROR(Repeat());
+    for (int i = 0; i < options_.snapshot_repeat; ++i) RETURN_IF_ERROR(RepeatDelta());
     result_.more_resident = cluster_->server()->PeakResidentBytes() - result_.resident;
     result_.rate_before = SpreadOf(before_);
     result_.rate_during = SpreadOf(during_);
@@ -41,6 +43,9 @@ class SnapshotMeasurement {
     result_.plain_write = SpreadOf(plain_);
     result_.restore = SpreadOf(restore_);
     result_.restore_per_core = SpreadOf(restore_per_core_);
+    result_.alone = SpreadOf(alone_);
+    result_.delta_bytes = SpreadOf(delta_bytes_);
+    result_.delta_seconds = SpreadOf(delta_seconds_);
     return result_;
   }
 
@@ -56,20 +61,38 @@ class SnapshotMeasurement {
     during_.push_back(MegaRows(*during));
     ratio_.push_back(during->Calls() / before.Calls());
     write_.push_back(written.GigabytesPerSecond());
-    result_.bytes = written.bytes;
+    result_.bytes = written.newest.bytes;
     result_.snapshots += written.snapshots;
     result_.longest_cut_microseconds =
         std::max(result_.longest_cut_microseconds, written.longest_cut_microseconds);
-    const absl::Status restored = Restore(written);
+    const absl::Status restored = Restore(written.newest);
     RETURN_IF_ERROR(RemoveFile(DataPath(prefix_, 0, 1)));
     RETURN_IF_ERROR(restored);
-    ASSIGN_OR_RETURN(plain_.emplace_back(), PlainWrite(written.path, written.bytes));
+    ASSIGN_OR_RETURN(plain_.emplace_back(), PlainWrite(written.newest.path, written.newest.bytes));
     return absl::OkStatus();
   }
 
-  absl::Status Restore(const WrittenSnapshots& written) {
+  // A whole snapshot with nothing else running, and a delta on it with a hundredth of the rows.
+  absl::Status RepeatDelta() {
+    ASSIGN_OR_RETURN(const WrittenSnapshot whole,
+                     WriteSnapshot(server_.get(), cluster_options_.model_dir, {true}));
+    RETURN_IF_ERROR(RemoveFile(whole.path));
+    RETURN_IF_ERROR(
+        cluster_->worker()->Call({{"do", "touch"}, {"every", 100}}, absl::Minutes(1)).status());
+    ASSIGN_OR_RETURN(
+        const WrittenSnapshot delta,
+        WriteSnapshot(server_.get(), cluster_options_.model_dir, {true, whole.cut_id}));
+    RETURN_IF_ERROR(RemoveFile(delta.path));
+    alone_.push_back(static_cast<double>(whole.bytes) / whole.seconds / 1e9);
+    delta_bytes_.push_back(static_cast<double>(delta.bytes) / static_cast<double>(whole.bytes));
+    delta_seconds_.push_back(delta.seconds / whole.seconds);
+    return absl::OkStatus();
+  }
+
+  absl::Status Restore(const WrittenSnapshot& written) {
     RETURN_IF_ERROR(RenameFile(written.path, DataPath(prefix_, 0, 1)));
     RETURN_IF_ERROR(WriteBundleIndex(FileSystem::Real(), prefix_, 1, written.entries));
+    HaveTheHostGiveMemory(static_cast<size_t>(result_.resident));
     ASSIGN_OR_RETURN(const std::unique_ptr<Peer> server, StartEmptyServer(cluster_options_));
     const auto address = server->ready().at("address").get<std::string>();
     const double began = MonotonicSeconds(), used = server->CpuSeconds();
@@ -90,7 +113,8 @@ class SnapshotMeasurement {
   Contender contender_;
   std::unique_ptr<ParameterControl> server_;
   RowSnapshotResult result_;
-  std::vector<double> before_, during_, ratio_, write_, plain_, restore_, restore_per_core_;
+  std::vector<double> before_, during_, ratio_, write_, plain_, restore_, restore_per_core_, alone_;
+  std::vector<double> delta_bytes_, delta_seconds_;
 };
 
 }  // namespace

@@ -9,7 +9,8 @@
 namespace keelson::bench {
 
 // Each repetition is a run of fused pushes and pulls without snapshots, one throughout which one is
-// written after the other, a plain file of the same size, and a server that restores the last.
+// written after the other, a plain file of the same size, and a server that restores the last. Then
+// whole snapshots, and deltas of a hundredth of the rows on them, are written without training.
 absl::StatusOr<RowSnapshotResult> MeasureRowSnapshots(const RowBenchOptions& options,
                                                       const RowClusterOptions& cluster_options,
                                                       RowCluster* cluster);

@@ -31,6 +31,7 @@ class RowWorker : public PeerRole {
                  IdLawFromName(command.at("law").get<std::string>()), WindowOf(command));
     }
     if (what == "wire") return Bytes(command.at("format").get<std::string>());
+    if (what == "touch") return Touch(command.at("every").get<uint64_t>());
     RETURN_IF_ERROR(what == "fill" ? client_->Fill(rows_)
                                    : InitializeTable(target_.address, target_.dim));
     return json::object();
@@ -66,6 +67,16 @@ class RowWorker : public PeerRole {
   absl::Status Move(Direction direction, const RowBatch& batch) {
     if (direction == Direction::kPull) return client_->Pull(batch);
     return direction == Direction::kPush ? client_->Push(batch) : client_->PushPull(batch);
+  }
+
+  // Updates every so-manieth row.
+  absl::StatusOr<json> Touch(uint64_t every) {
+    for (uint64_t next = 0; next < rows_; next += every * kFillIds) {
+      const RowBatch batch = BatchOfRows(next, std::min(next + every * kFillIds, rows_), every);
+      RETURN_IF_ERROR(client_->Pull(batch));
+      RETURN_IF_ERROR(client_->Push(batch));
+    }
+    return json::object();
   }
 
   absl::StatusOr<json> Bytes(const std::string& format) {

@@ -1,6 +1,5 @@
 #include "bench/table/measurement.h"
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "bench/host_memory.h"
 #include "bench/table/id_batches.h"
 #include "bench/table/row_array.h"
 #include "bench/table/row_table_subject.h"
@@ -60,17 +60,6 @@ size_t ResidentBytes() {
   size_t resident = 0;
   if (pages.size() < 2 || !absl::SimpleAtoi(pages[1], &resident)) return 0;
   return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
-}
-
-// A virtual machine gets memory from its host when it first uses it, which takes far longer than
-// the system's own part. What this has used and freed, the host has given.
-void HaveTheHostGiveMemory(size_t bytes) {
-  void* const memory =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return;
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  for (size_t i = 0; i < bytes; i += 4096) static_cast<volatile char*>(memory)[i] = 1;
-  munmap(memory, bytes);
 }
 
 // The n-th batch of new rows.
