@@ -112,6 +112,8 @@ CLI::App* AddRows(CLI::App* app, Flags* flags) {
   rows->add_option("--directory", options->directory, "Where snapshots go (default: /tmp)");
   rows->add_option("--rows", options->rows, "Of the table (default: 10^7, quick 10^6)")
       ->check(CLI::Range(1'000, 1'000'000'000));
+  rows->add_option("--dim", options->dim, "Of the rows (default: 16, and rates at 32)")
+      ->check(CLI::Range(1, 1024));
   rows->add_flag("--without_redis", flags->without_redis, "Not beside Redis");
   return rows;
 }

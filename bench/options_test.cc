@@ -92,6 +92,9 @@ TEST(OptionsTest, Rows) {
   EXPECT_EQ(options.directory, "d");
   EXPECT_FALSE(options.redis);
   EXPECT_TRUE(options.quick);
+  EXPECT_EQ(options.dim, 16);
+  const auto narrow = Parse({"rows", "--dim=8"});
+  EXPECT_EQ(std::get<RowsCommand>(narrow).options.dim, 8);
   const auto small = Parse({"--quick", "rows", "--rows=5000"});
   EXPECT_EQ(std::get<RowsCommand>(small).options.rows, 5000u);
 }

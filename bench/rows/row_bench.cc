@@ -20,8 +20,6 @@
 namespace keelson::bench {
 namespace {
 
-// The dimension of what is measured of one alone.
-constexpr int64_t kSmallDim = 16;
 constexpr int64_t kSocketMessageBytes = 4 << 20;
 constexpr int64_t kSocketMemoryBytes = 64 << 20;
 
@@ -122,9 +120,10 @@ class RowBench {
   explicit RowBench(const RowBenchOptions& options) : options_(options) {}
 
   RowResults Run() {
+    results_.dim = options_.dim;
     const bool redis = options_.redis && RedisIsInstalled();
     if (!redis) LogInfo("rows are measured without Redis: there is no redis-server");
-    for (const int64_t dim : {kSmallDim, 2 * kSmallDim}) {
+    for (const int64_t dim : BenchDims(options_.dim)) {
       const absl::Status status = MeasureDim(dim, redis);
       if (!status.ok()) LogError("rows of dim ", dim, ": ", status.message());
       results_.status.Update(status);
@@ -137,11 +136,11 @@ class RowBench {
 
   absl::Status MeasureDim(int64_t dim, bool with_redis) {
     std::vector<RowScenario> scenarios;
-    for (const RowScenario& scenario : RowScenarios()) {
+    for (const RowScenario& scenario : RowScenarios(options_.dim)) {
       if (scenario.dim == dim && Wants(scenario.name)) scenarios.push_back(scenario);
     }
     const bool alone =
-        dim == kSmallDim && (Wants(kRowsWire) || Wants(kRowsIdle) || Wants(kRowsSnapshot));
+        dim == options_.dim && (Wants(kRowsWire) || Wants(kRowsIdle) || Wants(kRowsSnapshot));
     if (scenarios.empty() && !alone) return absl::OkStatus();
     LogInfo("rows of dim ", dim);
     RowClusterOptions options;

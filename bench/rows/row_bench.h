@@ -19,6 +19,7 @@ namespace keelson::bench {
 struct RowBenchOptions {
   // The table has about so many.
   uint64_t rows = 10'000'000;
+  int64_t dim = kBenchDim;
   // Names, separated by commas, with "*" for any characters; empty: all.
   std::string scenarios;
   RunTiming timing = {0.2, 0.6};
@@ -75,8 +76,9 @@ struct RowSnapshotResult {
 };
 
 struct RowResults {
+  int64_t dim = kBenchDim;  // RowBenchOptions::dim
   std::vector<RowResult> results;
-  // By format, at dim 16.
+  // By format, at RowBenchOptions::dim.
   struct OfFormat {
     std::string format;
     RowWireBytes bytes;

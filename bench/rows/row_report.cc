@@ -12,8 +12,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kIdBytes = 8;
-// Of the rows' bytes: the dimension at which they are measured.
-constexpr int64_t kWireDim = 16;
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
 // An id and a row or gradient of float32.
@@ -69,7 +67,7 @@ class RowGoalChecker : public GoalList {
   void CheckBytes() {
     for (const auto& [format, bytes] : results_.bytes) {
       const double wanted = format == Name(Wire::kFloat32) ? 1.02 : 0.60;
-      const double payload = PayloadBytes(kWireDim);
+      const double payload = PayloadBytes(results_.dim);
       const std::string text = absl::StrCat("bytes of a row / (8 + 4 dim), ", format);
       AtMost(absl::StrCat(text, ", push"), wanted, bytes.push / payload);
       AtMost(absl::StrCat(text, ", pull"), wanted, bytes.pull / payload);
@@ -121,7 +119,8 @@ Table RateTable(const RowResults& results) {
 }
 
 Table ByteTable(const RowResults& results) {
-  Table table{"Bytes of a row of dim 16 on the wire, with its id and all headers",
+  Table table{absl::StrCat("Bytes of a row of dim ", results.dim,
+                           " on the wire, with its id and all headers"),
               {"format", "push", "pull", "id without a row"},
               {}};
   for (const auto& [format, bytes] : results.bytes) {

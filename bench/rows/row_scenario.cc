@@ -30,16 +30,21 @@ std::string RowScenario::Text() const {
   return text;
 }
 
-std::vector<RowScenario> RowScenarios() {
+std::vector<int64_t> BenchDims(int64_t dim) {
+  if (dim == kBenchDim) return {kBenchDim, 2 * kBenchDim};
+  return {dim};
+}
+
+std::vector<RowScenario> RowScenarios(int64_t bench_dim) {
   constexpr int kManyWorkers = 4;
   std::vector<RowScenario> scenarios;
-  for (const int64_t dim : {16, 32}) {
+  for (const int64_t dim : BenchDims(bench_dim)) {
     for (const IdLaw law : {IdLaw::kZipf, IdLaw::kUniform}) {
       scenarios.push_back({"rows-pull", Direction::kPull, law, dim});
       scenarios.push_back({"rows-push", Direction::kPush, law, dim});
       scenarios.push_back({"rows-fused", Direction::kPushPull, law, dim});
     }
-    if (dim != 16) continue;
+    if (dim != bench_dim) continue;
     for (const IdLaw law : {IdLaw::kUniform, IdLaw::kHot}) {
       scenarios.push_back({"rows-hot", Direction::kPushPull, law, dim, kManyWorkers});
     }

@@ -45,8 +45,14 @@ struct RowScenario {
   friend bool operator==(const RowScenario&, const RowScenario&) = default;
 };
 
+inline constexpr int64_t kBenchDim = 16;
+
+// The dimensions that are measured, if everything is measured at `dim`: with kBenchDim there is
+// another one, for rates alone.
+std::vector<int64_t> BenchDims(int64_t dim);
+
 // All of them, those of one dimension together.
-std::vector<RowScenario> RowScenarios();
+std::vector<RowScenario> RowScenarios(int64_t dim = kBenchDim);
 
 // The parts of the benchmark that are no scenarios of this kind.
 inline constexpr absl::string_view kRowsWire = "rows-wire";
