@@ -17,16 +17,16 @@ namespace {
 
 constexpr float kTableLearningRate = 1e-3f;
 
-Placement PlaceTable(int64_t dim) {
-  const Initializer initial{Initializer::Kind::kUniform, -0.05f, 0.05f};
-  return Placement::Compute({}, 1, Placement::kDefaultBlockElements, {{kBenchTable, dim, initial}});
+Placement PlaceTable(const RowTarget& target) {
+  TableSpec table{kBenchTable, target.dim, {Initializer::Kind::kUniform, -0.05f, 0.05f}};
+  table.expire_after_steps = target.expire_after_steps;
+  return Placement::Compute({}, 1, Placement::kDefaultBlockElements, {table});
 }
 
 }  // namespace
 
-absl::Status InitializeTable(const std::string& address, int64_t dim,
-                             std::optional<int64_t> restore_step) {
-  const Placement placement = PlaceTable(dim);
+absl::Status InitializeTable(const RowTarget& target, std::optional<int64_t> restore_step) {
+  const Placement placement = PlaceTable(target);
   keelson::v1::InitializeShardRequest request;
   request.mutable_header()->set_incarnation(RandomId());
   *request.mutable_placement() = placement.ToProto();
@@ -35,7 +35,7 @@ absl::Status InitializeTable(const std::string& address, int64_t dim,
   request.mutable_learning_rate()->set_base(kTableLearningRate);
   *request.mutable_members() = AllClients();
   if (restore_step.has_value()) request.set_restore_step(*restore_step);
-  return InitializeShards(std::move(request), {address});
+  return InitializeShards(std::move(request), {target.address});
 }
 
 absl::StatusOr<std::unique_ptr<KeelsonRowClient>> KeelsonRowClient::Create(const RowTarget& target,
@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<KeelsonRowClient>> KeelsonRowClient::Create(const
   connections.local_route = LocalRoute::kTcp;
   ASSIGN_OR_RETURN(
       client->client_,
-      ConnectParameterClient(std::move(options), {}, PlaceTable(target.dim), {target.address},
+      ConnectParameterClient(std::move(options), {}, PlaceTable(target), {target.address},
                              CredentialsAs("worker"), Clock::Real(), &client->stop_, connections));
   return client;
 }

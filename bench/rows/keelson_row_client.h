@@ -17,9 +17,9 @@
 
 namespace keelson::bench {
 
-// Gives a server the table, with Adagrad; with `restore_step`, from the snapshot of that step in
-// its model directory. Errors of the calls.
-absl::Status InitializeTable(const std::string& address, int64_t dim,
+// Gives the target's server the table, with Adagrad; with `restore_step`, from the snapshot of that
+// step in its model directory. Errors of the calls.
+absl::Status InitializeTable(const RowTarget& target,
                              std::optional<int64_t> restore_step = std::nullopt);
 
 class KeelsonRowClient : public RowClient {

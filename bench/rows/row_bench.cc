@@ -11,6 +11,7 @@
 #include "bench/limits.h"
 #include "bench/meter.h"
 #include "bench/rows/row_cluster.h"
+#include "bench/rows/row_expiry.h"
 #include "bench/rows/row_roles.h"
 #include "bench/rows/row_snapshot.h"
 #include "core/base/file.h"
@@ -139,8 +140,8 @@ class RowBench {
     for (const RowScenario& scenario : RowScenarios(options_.dim)) {
       if (scenario.dim == dim && Wants(scenario.name)) scenarios.push_back(scenario);
     }
-    const bool alone =
-        dim == options_.dim && (Wants(kRowsWire) || Wants(kRowsIdle) || Wants(kRowsSnapshot));
+    const bool alone = dim == options_.dim && (Wants(kRowsWire) || Wants(kRowsIdle) ||
+                                               Wants(kRowsSnapshot) || Wants(kRowsExpiry));
     if (scenarios.empty() && !alone) return absl::OkStatus();
     LogInfo("rows of dim ", dim);
     RowClusterOptions options;
@@ -173,6 +174,9 @@ class RowBench {
       const double began = MonotonicSeconds(), used = cluster->server()->CpuSeconds();
       absl::SleepFor(absl::Seconds(options_.idle_seconds));
       results_.idle = (cluster->server()->CpuSeconds() - used) / (MonotonicSeconds() - began);
+    }
+    if (Wants(kRowsExpiry)) {
+      ASSIGN_OR_RETURN(results_.expiry, MeasureRowExpiry(options_, options, cluster));
     }
     if (!Wants(kRowsSnapshot)) return absl::OkStatus();
     RETURN_IF_ERROR(CreateDirectories(options.model_dir));

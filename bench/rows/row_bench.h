@@ -75,6 +75,18 @@ struct RowSnapshotResult {
   Spread delta_seconds;
 };
 
+struct RowExpiryResult {
+  int64_t rows = 0;     // of the table, when it is full
+  int64_t expired = 0;  // while batches were measured
+  int64_t left = 0;     // then
+  // Of a batch, of rows that never expire and of such that do.
+  double p99_ms_without = 0;
+  double p99_ms_with = 0;
+  // Of the server at its highest: with all rows, and when the expired ones have been made again.
+  int64_t resident = 0;
+  int64_t resident_again = 0;
+};
+
 struct RowResults {
   int64_t dim = kBenchDim;  // RowBenchOptions::dim
   std::vector<RowResult> results;
@@ -85,6 +97,7 @@ struct RowResults {
   };
   std::vector<OfFormat> bytes;
   std::optional<RowSnapshotResult> snapshot;
+  std::optional<RowExpiryResult> expiry;
   std::optional<double> idle;  // part of a core that the server uses without calls
   // The error of the first part that failed; the others are complete.
   absl::Status status;

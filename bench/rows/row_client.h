@@ -36,6 +36,7 @@ struct RowTarget {
   RowSystem system = RowSystem::kKeelson;
   std::string address;
   int64_t dim = 16;
+  int64_t expire_after_steps = 0;  // of Keelson's; 0: never
   // The number of this client among all that the server ever has, below kMostClients.
   int client = 0;
 };

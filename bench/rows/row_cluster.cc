@@ -32,12 +32,14 @@ absl::StatusOr<std::unique_ptr<RowCluster>> RowCluster::Start(const RowClusterOp
 }
 
 absl::Status RowCluster::AddWorker() {
-  ASSIGN_OR_RETURN(workers_.emplace_back(), Peer::Start({{"role", "row_worker"},
-                                                         {"system", Name(options_.system)},
-                                                         {"address", address()},
-                                                         {"dim", options_.dim},
-                                                         {"rows", options_.rows},
-                                                         {"index", workers_.size()}}));
+  ASSIGN_OR_RETURN(workers_.emplace_back(),
+                   Peer::Start({{"role", "row_worker"},
+                                {"system", Name(options_.system)},
+                                {"address", address()},
+                                {"dim", options_.dim},
+                                {"rows", options_.rows},
+                                {"expire_after_steps", options_.expire_after_steps},
+                                {"index", workers_.size()}}));
   return absl::OkStatus();
 }
 

@@ -19,6 +19,7 @@ struct RowClusterOptions {
   RowSystem system = RowSystem::kKeelson;
   int64_t dim = 16;
   uint64_t rows = 0;
+  int64_t expire_after_steps = 0;  // of Keelson's; 0: never
   int io_threads = 1;
   std::string model_dir;
 };

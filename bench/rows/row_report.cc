@@ -24,6 +24,10 @@ std::string Text(const Spread& spread, int digits = 2) {
 
 std::string OrDash(const Spread& spread) { return spread.max > 0 ? Text(spread) : "-"; }
 
+std::string Megabytes(int64_t bytes) {
+  return absl::StrFormat("%.0f", static_cast<double>(bytes) / 1e6);
+}
+
 json ToJson(const Spread& spread) {
   return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
 }
@@ -91,6 +95,14 @@ class RowGoalChecker : public GoalList {
     AtMost("delta of 1 % of the rows: time / whole", 0.10, snapshot.delta_seconds.median);
   }
 
+  void CheckExpiry() {
+    if (!results_.expiry.has_value()) return;
+    const RowExpiryResult& expiry = *results_.expiry;
+    AtMost("expiry: p99 of a batch / without it", 1.10, expiry.p99_ms_with / expiry.p99_ms_without);
+    AtLeast("expiry: memory with all rows / with them made again", 0.95,
+            static_cast<double>(expiry.resident) / static_cast<double>(expiry.resident_again));
+  }
+
   void CheckIdle() {
     if (results_.idle.has_value()) AtMost("idle server: % of a core", 1, *results_.idle * 100);
   }
@@ -140,15 +152,12 @@ Table SnapshotOfRowsTable(const RowResults& results) {
       {}};
   if (!results.snapshot.has_value()) return table;
   const RowSnapshotResult& snapshot = *results.snapshot;
-  const auto megabytes = [](int64_t bytes) {
-    return absl::StrFormat("%.0f", static_cast<double>(bytes) / 1e6);
-  };
   table.rows.push_back(
-      {absl::StrCat(snapshot.rows), megabytes(snapshot.bytes), Text(snapshot.rate_before),
+      {absl::StrCat(snapshot.rows), Megabytes(snapshot.bytes), Text(snapshot.rate_before),
        Text(snapshot.rate_during), Text(snapshot.ratio), Text(snapshot.write),
        Text(snapshot.plain_write), absl::StrCat(snapshot.longest_cut_microseconds),
-       absl::StrCat(snapshot.snapshots), megabytes(snapshot.resident),
-       megabytes(snapshot.more_resident), Text(snapshot.restore), Text(snapshot.restore_per_core),
+       absl::StrCat(snapshot.snapshots), Megabytes(snapshot.resident),
+       Megabytes(snapshot.more_resident), Text(snapshot.restore), Text(snapshot.restore_per_core),
        Text(snapshot.alone), Text(snapshot.delta_bytes, 4), Text(snapshot.delta_seconds, 3)});
   return table;
 }
@@ -189,6 +198,16 @@ json SnapshotAsJson(const RowSnapshotResult& snapshot) {
           {"delta_seconds_of_whole", ToJson(snapshot.delta_seconds)}};
 }
 
+json ExpiryAsJson(const RowExpiryResult& expiry) {
+  return {{"rows", expiry.rows},
+          {"expired", expiry.expired},
+          {"left", expiry.left},
+          {"p99_ms_without", expiry.p99_ms_without},
+          {"p99_ms_with", expiry.p99_ms_with},
+          {"server_bytes", expiry.resident},
+          {"server_bytes_again", expiry.resident_again}};
+}
+
 }  // namespace
 
 std::vector<GoalOutcome> CheckRowGoals(const RowResults& results) {
@@ -197,6 +216,7 @@ std::vector<GoalOutcome> CheckRowGoals(const RowResults& results) {
   check.CheckHotId();
   check.CheckBytes();
   check.CheckSnapshot();
+  check.CheckExpiry();
   check.CheckIdle();
   return check.Take();
 }
@@ -204,6 +224,16 @@ std::vector<GoalOutcome> CheckRowGoals(const RowResults& results) {
 std::vector<Table> RowTables(const RowResults& results) {
   std::vector<Table> tables = {RateTable(results), ByteTable(results),
                                SnapshotOfRowsTable(results)};
+  if (results.expiry.has_value()) {
+    const RowExpiryResult& expiry = *results.expiry;
+    tables.push_back({"Rows that expire",
+                      {"rows", "expired", "left", "batch p99 ms without", "with",
+                       "server MB with all rows", "made again"},
+                      {{absl::StrCat(expiry.rows), absl::StrCat(expiry.expired),
+                        absl::StrCat(expiry.left), absl::StrFormat("%.1f", expiry.p99_ms_without),
+                        absl::StrFormat("%.1f", expiry.p99_ms_with), Megabytes(expiry.resident),
+                        Megabytes(expiry.resident_again)}}});
+  }
   if (results.idle.has_value()) {
     tables.push_back({"Idle: per cent of a core",
                       {"process", "cpu"},
@@ -224,6 +254,7 @@ json RowJson(const RowResults& results, const std::vector<GoalOutcome>& goals) {
         {"push", bytes.push}, {"pull", bytes.pull}, {"absent", bytes.absent}};
   }
   if (results.snapshot.has_value()) report["snapshot"] = SnapshotAsJson(*results.snapshot);
+  if (results.expiry.has_value()) report["expiry"] = ExpiryAsJson(*results.expiry);
   if (results.idle.has_value()) report["idle"] = *results.idle;
   return report;
 }

@@ -64,6 +64,7 @@ TEST(RowReportTest, BytesSnapshotsAndIdleServersHaveGoals) {
   snapshot.restore_per_core = {3.5, 3, 4};
   snapshot.delta_bytes = {0.016, 0.016, 0.016};
   snapshot.delta_seconds = {0.09, 0.08, 0.11};
+  results.expiry = RowExpiryResult{100, 90, 10, 20, 23, 960, 1000};
   results.idle = 0.002;
   const std::vector<GoalOutcome> goals = CheckRowGoals(results);
   EXPECT_TRUE(Find(goals, "f32, push")->met);
@@ -78,7 +79,9 @@ TEST(RowReportTest, BytesSnapshotsAndIdleServersHaveGoals) {
   EXPECT_FALSE(Find(goals, "bytes / whole")->met);
   EXPECT_TRUE(Find(goals, "time / whole")->met);
   EXPECT_TRUE(Find(goals, "idle server")->met);
-  EXPECT_EQ(goals.size(), 13u);
+  EXPECT_FALSE(Find(goals, "expiry: p99")->met);
+  EXPECT_TRUE(Find(goals, "expiry: memory")->met);
+  EXPECT_EQ(goals.size(), 15u);
 }
 
 TEST(RowReportTest, JsonHasWhatWasMeasured) {

@@ -9,7 +9,8 @@
 
 namespace keelson::bench {
 
-// A client of a table. spec: "system", "address", "dim", "rows", "index". Knows beside "run", with
+// A client of a table. spec: "system", "address", "dim", "rows", "expire_after_steps",
+// "index". Knows beside "run", with
 // "direction" and "law", the commands "initialize" (Keelson's server, with the table), "fill" and
 // "wire" with "format" ("f32", "bf16"), which answers with the numbers of RowWireBytes. The answer
 // to a run counts rows as calls.

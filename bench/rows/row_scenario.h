@@ -57,6 +57,7 @@ std::vector<RowScenario> RowScenarios(int64_t dim = kBenchDim);
 // The parts of the benchmark that are no scenarios of this kind.
 inline constexpr absl::string_view kRowsWire = "rows-wire";
 inline constexpr absl::string_view kRowsSnapshot = "rows-snapshot";
+inline constexpr absl::string_view kRowsExpiry = "rows-expiry";
 inline constexpr absl::string_view kRowsIdle = "rows-idle";
 
 // Whether a name is one of the comma-separated `names`, which may have "*" for any characters;

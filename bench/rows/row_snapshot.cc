@@ -96,7 +96,8 @@ class SnapshotMeasurement {
     ASSIGN_OR_RETURN(const std::unique_ptr<Peer> server, StartEmptyServer(cluster_options_));
     const auto address = server->ready().at("address").get<std::string>();
     const double began = MonotonicSeconds(), used = server->CpuSeconds();
-    RETURN_IF_ERROR(InitializeTable(address, cluster_options_.dim, /*restore_step=*/0));
+    RETURN_IF_ERROR(InitializeTable({RowSystem::kKeelson, address, cluster_options_.dim},
+                                    /*restore_step=*/0));
     const double seconds = MonotonicSeconds() - began, cpu = server->CpuSeconds() - used;
     RETURN_IF_ERROR(RemoveFile(IndexPath(prefix_)));
     result_.rows = static_cast<int64_t>(cluster_options_.rows);

@@ -32,8 +32,7 @@ class RowWorker : public PeerRole {
     }
     if (what == "wire") return Bytes(command.at("format").get<std::string>());
     if (what == "touch") return Touch(command.at("every").get<uint64_t>());
-    RETURN_IF_ERROR(what == "fill" ? client_->Fill(rows_)
-                                   : InitializeTable(target_.address, target_.dim));
+    RETURN_IF_ERROR(what == "fill" ? client_->Fill(rows_) : InitializeTable(target_));
     return json::object();
   }
 
@@ -105,6 +104,7 @@ absl::StatusOr<std::unique_ptr<PeerRole>> MakeRowWorker(const json& spec) {
   target.system = RowSystemFromName(spec.at("system").get<std::string>());
   target.address = spec.at("address").get<std::string>();
   target.dim = spec.at("dim").get<int64_t>();
+  target.expire_after_steps = spec.at("expire_after_steps").get<int64_t>();
   target.client = spec.at("index").get<int>();
   ASSIGN_OR_RETURN(std::unique_ptr<RowClient> client, MakeRowClient(target));
   return std::make_unique<RowWorker>(target, spec.at("rows").get<uint64_t>(), std::move(client));

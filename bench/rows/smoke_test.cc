@@ -30,7 +30,8 @@ TEST(RowBenchSmokeTest, MeasuresEverything) {
                                      "--rows=52000", "--directory=" + directory},
                                     {}, kHangLimit);
   ASSERT_EQ(run.exit_code, kExitDone) << run.log;
-  std::vector<std::string> texts = {"Bytes of a row", "Training while", "server with rows"};
+  std::vector<std::string> texts = {"Bytes of a row", "Training while", "Rows that expire",
+                                    "server with rows"};
   for (const RowScenario& scenario : RowScenarios()) texts.push_back(scenario.Text());
   for (const std::string& text : texts) EXPECT_THAT(run.log, HasSubstr(text));
   // 26 fields of 2000 rows: all of them are in the snapshot.
