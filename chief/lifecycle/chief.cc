@@ -191,7 +191,7 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
       cold_start_(ColdStartOptions(options_, max_steps), model_, &coordinator_, &servers_,
                   &snapshotter_, &snapshots_, &leadership_, clock, &stop_),
       start_(StartOptions(options_, max_steps), model_, &cold_start_, &coordinator_, &servers_,
-             &supervisor_, &snapshotter_, &snapshots_, clock, &stop_),
+             &supervisor_, &snapshotter_, &snapshots_, &leadership_, clock, &stop_),
       training_(TrainingOptions(options_, max_steps), &coordinator_, &servers_, &snapshots_,
                 &leadership_, clock, &stop_),
       ending_(EndingOptions(options_), &directory_, &coordinator_, &servers_, &supervisor_,
@@ -250,8 +250,11 @@ absl::Status Chief::RunJob() {
   servers_.Describe(ShardsOf(options_, model_.placement, max_steps_));
   LogInfo("waiting for ", servers_.size(), " parameter servers");
   RETURN_IF_ERROR(servers_.WaitUntilReachable());
-  DescribeRun();
+  LogInfo("placement:");
+  std::printf("%s", model_.placement.ToTable().c_str());
+  std::fflush(stdout);
   ASSIGN_OR_RETURN(const absl::Duration saved_at, start_.Run());
+  DescribeRun();
   supervisor_.Start();
   if (leadership_.may_report()) {
     const absl::Status cleaned = directory_.RemoveStaleFiles(leftovers_);
@@ -269,9 +272,6 @@ absl::Status Chief::RunJob() {
 }
 
 void Chief::DescribeRun() {
-  LogInfo("placement:");
-  std::printf("%s", model_.placement.ToTable().c_str());
-  std::fflush(stdout);
   absl::Status written =
       WriteRunFiles(options_.config, model_.placement, servers_.States(), options_.file_system);
   written.Update(reporter_->DescribeRun(options_.config));

@@ -110,7 +110,7 @@ class Chief {
   Reporter::Options ReporterOptions(const LearningRateSchedule& learning_rate);
   absl::Status RunJob();
 
-  // Prints the placement, and writes what the run is to the model directory.
+  // Writes what the run is to the model directory.
   void DescribeRun();
   // Writes reports until helpers_stop_.
   void RunReports();

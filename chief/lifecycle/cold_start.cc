@@ -30,6 +30,9 @@ absl::Status ColdStart::Run(const std::vector<v1::ShardStatus>& shards) {
     version = std::max(version, shard.job_state_version());
   restored.state.set_state_version(version + 1);
   ASSIGN_OR_RETURN(WorkLedger ledger, WorkLedger::FromState(restored.state, options_.work));
+  // The servers hold this configuration's model. Its first snapshot is committed only after the job
+  // file has been written with it.
+  RETURN_IF_ERROR(leadership_->NoteConfigInUse());
   const int64_t step = ledger.completed_steps();
   LogInfo(restored.prefix.empty() ? "training from the start"
                                   : absl::StrCat("continuing from ", restored.prefix),

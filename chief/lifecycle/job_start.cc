@@ -73,6 +73,7 @@ absl::StatusOr<absl::Duration> JobStart::Adopt(const Adoption& adoption,
                        ? WorkLedger::FromState(adoption.persisted.job(), options_.work)
                        : WorkLedger::FromPersisted(adoption.persisted, options_.work));
   TakeRoundsOver(adoption, shards, coordinator_, servers_, *stop_);
+  RETURN_IF_ERROR(leadership_->NoteConfigInUse());
   coordinator_->start()->Resume(model_, std::move(ledger), adoption.persisted);
   LogInfo("training goes on: step ", coordinator_->reports()->GetStatus().step, " of ",
           options_.work.max_steps);

@@ -12,6 +12,7 @@
 #include "chief/coordination/work_pool.h"
 #include "chief/lifecycle/cold_start.h"
 #include "chief/lifecycle/job_snapshots.h"
+#include "chief/lifecycle/leadership.h"
 #include "chief/lifecycle/start_calls.h"
 #include "chief/servers/adoption.h"
 #include "chief/servers/server_group.h"
@@ -37,8 +38,8 @@ class JobStart {
   // leave. All outlive this.
   JobStart(const Options& options, ModelLocation model, ColdStart* cold_start,
            Coordinator* coordinator, ServerGroup* servers, ServerSupervisor* supervisor,
-           Snapshotter* snapshotter, JobSnapshots* snapshots, const Clock* clock,
-           const StopSignal* stop)
+           Snapshotter* snapshotter, JobSnapshots* snapshots, Leadership* leadership,
+           const Clock* clock, const StopSignal* stop)
       : options_(options),
         model_(std::move(model)),
         cold_start_(cold_start),
@@ -47,6 +48,7 @@ class JobStart {
         supervisor_(supervisor),
         snapshotter_(snapshotter),
         snapshots_(snapshots),
+        leadership_(leadership),
         clock_(clock),
         stop_(stop),
         calls_(options.startup_timeout, servers, clock, stop) {}
@@ -75,6 +77,7 @@ class JobStart {
   ServerSupervisor* const supervisor_;
   Snapshotter* const snapshotter_;
   JobSnapshots* const snapshots_;
+  Leadership* const leadership_;
   const Clock* const clock_;
   const StopSignal* const stop_;
   StartCalls calls_;

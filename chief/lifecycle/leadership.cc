@@ -37,4 +37,11 @@ void Leadership::NoteSnapshot(int64_t step) {
   if (owner_ != nullptr) owner_->NoteSnapshot(step);
 }
 
+absl::Status Leadership::NoteConfigInUse() {
+  if (owner_ == nullptr) return absl::OkStatus();
+  owner_->NoteConfigInUse();
+  const absl::Status status = owner_->Confirm();
+  return absl::IsAlreadyExists(status) ? status : absl::OkStatus();
+}
+
 }  // namespace keelson

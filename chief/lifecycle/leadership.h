@@ -44,6 +44,10 @@ class Leadership {
   // A snapshot was committed; the job file will tell of it.
   void NoteSnapshot(int64_t step);
 
+  // The job trains with this chief's configuration: the job file tells of it, at once if it can be
+  // written now, else with a later renewal. ALREADY_EXISTS: the directory is lost.
+  absl::Status NoteConfigInUse();
+
  private:
   DirectoryOwner* const owner_;
   StopSignal* const stop_;

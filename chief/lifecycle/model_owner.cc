@@ -64,6 +64,8 @@ absl::StatusOr<v1::TrainConfig> ConfigOf(const v1::JobFile& job) {
 
 absl::Status CheckConfig(const RoleContext& context, const v1::JobFile& job) {
   const std::string& model_dir = context.config.checkpoint().model_dir();
+  // Nobody has trained since the file was made.
+  if (job.config_hash().empty()) return absl::OkStatus();
   if (job.config_hash() == HashToString(context.config_hash)) return absl::OkStatus();
   const absl::StatusOr<v1::TrainConfig> before = ConfigOf(job);
   if (!before.ok()) {

@@ -20,11 +20,11 @@ struct OwnershipOptions {
   bool accept_new_config = false;
 };
 
-// Takes the model directory of the context's configuration. A directory without snapshots is taken
-// whatever was configured before; so is one where only the length of the training differs
-// (train.max_steps, train.epochs). Errors of DirectoryOwner::Take, which has the meaning of the
-// pointers, and of RequireModelDir. FAILED_PRECONDITION: a model of another configuration; the
-// settings that differ.
+// Takes the model directory of the context's configuration, which the job file tells of only after
+// NoteConfigInUse. A directory without snapshots is taken whatever was configured before; so is one
+// where only the length of the training differs (train.max_steps, train.epochs). Errors of
+// DirectoryOwner::Take, which has the meaning of the pointers, and of RequireModelDir.
+// FAILED_PRECONDITION: a model of another configuration; the settings that differ.
 absl::StatusOr<std::unique_ptr<DirectoryOwner>> TakeModelDirectory(const RoleContext& context,
                                                                    const OwnershipOptions& options,
                                                                    FileSystem* file_system,

@@ -34,9 +34,15 @@ class ModelOwnerTest : public testing::Test {
     context_.config_hash = ConfigHash(config);
   }
 
-  // A chief that takes the directory and ends.
+  // A chief that takes the directory and ends without having trained.
   absl::Status TakeAndEnd(OwnershipOptions options = {}) {
     const auto owner = TakeModelDirectory(context_, options, &files_, &clock_, &stop_);
+    return owner.status();
+  }
+  // One that has trained.
+  absl::Status TakeAndTrain(OwnershipOptions options = {}) {
+    const auto owner = TakeModelDirectory(context_, options, &files_, &clock_, &stop_);
+    if (owner.ok()) (*owner)->NoteConfigInUse();
     return owner.status();
   }
 
@@ -57,12 +63,16 @@ TEST_F(ModelOwnerTest, SaysWhoItIs) {
   EXPECT_THAT(DescribeOwner(job), HasSubstr("job mnist, chief-0 on host-1 (pid "));
   EXPECT_NE(job.owner(), context_.incarnation);
   EXPECT_EQ(job.lease_seconds(), 20);
-  EXPECT_EQ(job.config_hash(), HashToString(context_.config_hash));
   EXPECT_EQ((*owner)->term(), 1u);
+  EXPECT_EQ(job.config_hash(), "");
+  (*owner)->NoteConfigInUse();
+  ASSERT_EQ((*owner)->Confirm(), absl::OkStatus());
+  EXPECT_EQ((*ReadJobFile(&files_, "/model"))->job.config_hash(),
+            HashToString(context_.config_hash));
 }
 
 TEST_F(ModelOwnerTest, TheSameConfigurationGoesOn) {
-  ASSERT_EQ(TakeAndEnd(), absl::OkStatus());
+  ASSERT_EQ(TakeAndTrain(), absl::OkStatus());
   AddSnapshot();
   v1::TrainConfig config = context_.config;
   config.mutable_data()->set_data_dir("/elsewhere");
@@ -71,7 +81,7 @@ TEST_F(ModelOwnerTest, TheSameConfigurationGoesOn) {
 }
 
 TEST_F(ModelOwnerTest, AnotherOneIsRefusedWithTheDifference) {
-  ASSERT_EQ(TakeAndEnd(), absl::OkStatus());
+  ASSERT_EQ(TakeAndTrain(), absl::OkStatus());
   AddSnapshot();
   v1::TrainConfig config = context_.config;
   const int64_t batch = config.train().batch_size();
@@ -86,12 +96,24 @@ TEST_F(ModelOwnerTest, AnotherOneIsRefusedWithTheDifference) {
             HasSubstr(absl::StrCat("train.batch_size: expected ", batch, ", found ", batch + 1)),
             HasSubstr("train.max_steps"), HasSubstr("--accept_new_config")));
   EXPECT_EQ(TakeAndEnd({.accept_new_config = true}), absl::OkStatus());
+  EXPECT_EQ(TakeAndEnd().code(), absl::StatusCode::kFailedPrecondition)
+      << "nothing was trained with it";
+  EXPECT_EQ(TakeAndTrain({.accept_new_config = true}), absl::OkStatus());
   // From then on that is the model's configuration.
   EXPECT_EQ(TakeAndEnd(), absl::OkStatus());
 }
 
-TEST_F(ModelOwnerTest, AModelMayBeTrainedForLonger) {
+TEST_F(ModelOwnerTest, WhereNothingWasTrainedSinceTheFileWasMadeAnyConfigurationGoesOn) {
   ASSERT_EQ(TakeAndEnd(), absl::OkStatus());
+  AddSnapshot();
+  v1::TrainConfig config = context_.config;
+  config.mutable_learning_rate()->set_base(0.5);
+  Configure(config);
+  EXPECT_EQ(TakeAndTrain(), absl::OkStatus());
+}
+
+TEST_F(ModelOwnerTest, AModelMayBeTrainedForLonger) {
+  ASSERT_EQ(TakeAndTrain(), absl::OkStatus());
   AddSnapshot();
   v1::TrainConfig config = context_.config;
   config.mutable_train()->set_max_steps(config.train().max_steps() + 100);
@@ -100,7 +122,7 @@ TEST_F(ModelOwnerTest, AModelMayBeTrainedForLonger) {
 }
 
 TEST_F(ModelOwnerTest, ADirectoryWithoutSnapshotsTakesAnyConfiguration) {
-  ASSERT_EQ(TakeAndEnd(), absl::OkStatus());
+  ASSERT_EQ(TakeAndTrain(), absl::OkStatus());
   v1::TrainConfig config = context_.config;
   config.mutable_learning_rate()->set_base(0.5);
   Configure(config);
@@ -108,7 +130,7 @@ TEST_F(ModelOwnerTest, ADirectoryWithoutSnapshotsTakesAnyConfiguration) {
 }
 
 TEST_F(ModelOwnerTest, AConfigurationThatThisBuildCannotReadIsAnother) {
-  ASSERT_EQ(TakeAndEnd(), absl::OkStatus());
+  ASSERT_EQ(TakeAndTrain(), absl::OkStatus());
   AddSnapshot();
   v1::JobFile job = (*ReadJobFile(&files_, "/model"))->job;
   job.set_config("unheard_of { }");

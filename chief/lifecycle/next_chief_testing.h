@@ -79,9 +79,17 @@ class NextChiefTest : public SavedJobTest {
   ColdStart cold_start_{
       ColdStartOptions(), model_,  &next_, &next_servers_, &next_snapshotter_, &next_snapshots_,
       &next_leadership_,  &clock_, &stop_};
-  JobStart start_{
-      {kHash, Work()},    model_,           &cold_start_, &next_, &next_servers_, &next_supervisor_,
-      &next_snapshotter_, &next_snapshots_, &clock_,      &stop_};
+  JobStart start_{{kHash, Work()},
+                  model_,
+                  &cold_start_,
+                  &next_,
+                  &next_servers_,
+                  &next_supervisor_,
+                  &next_snapshotter_,
+                  &next_snapshots_,
+                  &next_leadership_,
+                  &clock_,
+                  &stop_};
 };
 
 }  // namespace keelson

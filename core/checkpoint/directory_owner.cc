@@ -113,6 +113,11 @@ void DirectoryOwner::NoteSnapshot(int64_t step) {
   snapshot_step_ = std::max(snapshot_step_, step);
 }
 
+void DirectoryOwner::NoteConfigInUse() {
+  MutexLock lock(&mu_);
+  config_in_use_ = true;
+}
+
 bool DirectoryOwner::in_force() const {
   MutexLock lock(&mu_);
   return lost_.ok() && clock_->Monotonic() - renewed_at_ < lease();
@@ -181,6 +186,8 @@ absl::Status DirectoryOwner::TakeOver(const std::optional<StoredJobFile>& predec
   next.set_format(kJobFileFormat);
   next.set_term(predecessor.has_value() ? predecessor->job.term() + 1 : 1);
   next.set_since(absl::FormatTime(absl::RFC3339_sec, clock_->Now(), absl::UTCTimeZone()));
+  next.set_config_hash(predecessor.has_value() ? predecessor->job.config_hash() : "");
+  next.set_config(predecessor.has_value() ? predecessor->job.config() : "");
   if (lock_ != nullptr) next.set_lock(lock_->identity());
   version_ = predecessor.has_value() ? predecessor->version : "";
   if (predecessor.has_value()) {
@@ -192,9 +199,17 @@ absl::Status DirectoryOwner::TakeOver(const std::optional<StoredJobFile>& predec
   return Write(std::move(next));
 }
 
+void DirectoryOwner::SetNoted(v1::JobFile* next) const {
+  MutexLock lock(&mu_);
+  next->set_snapshot_step(snapshot_step_);
+  if (!config_in_use_) return;
+  next->set_config_hash(options_.self.config_hash());
+  next->set_config(options_.self.config());
+}
+
 absl::Status DirectoryOwner::Write(v1::JobFile next) {
   const absl::Duration begin = clock_->Monotonic();
-  next.set_snapshot_step(snapshot_step());
+  SetNoted(&next);
   ASSIGN_OR_RETURN(version_, file_system_->ReplaceIf(JobFilePath(options_.model_dir), version_,
                                                      FormatJobFile(next)));
   job_ = std::move(next);

@@ -29,8 +29,8 @@ class DirectoryOwner {
  public:
   struct Options {
     std::string model_dir;
-    // Owner, job, task, host, pid, boot_id, lease_seconds and the configuration; Take sets the
-    // rest.
+    // Owner, job, task, host, pid, boot_id, lease_seconds and the configuration, which the file
+    // has once it is in use; Take sets the rest.
     v1::JobFile self;
     // Whether this process may go on with what its predecessor trained; what is not OK is returned
     // by Take, and the directory stays as it is. May be null: yes.
@@ -66,6 +66,9 @@ class DirectoryOwner {
   int64_t snapshot_step() const;
   // Remembers a snapshot that was committed; the next renewal writes it.
   void NoteSnapshot(int64_t step);
+  // The model is trained with the configuration of Options::self from now on; the next renewal
+  // writes it. Until then the file tells of the predecessor's.
+  void NoteConfigInUse();
   // Has the file carry a term above `known`, for a file that was lost while servers know its terms.
   // An heir's will be in its file once the directory can be written. Returns the new term.
   // ALREADY_EXISTS: the directory is lost. Otherwise errors of file_system.h.
@@ -99,6 +102,8 @@ class DirectoryOwner {
   // The same for an heir: after an error of Write, OK when it may take the directory as it is.
   absl::Status LookAtPredecessor(const StoredJobFile& found)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(renewal_mu_);
+  // Sets what others have noted.
+  void SetNoted(v1::JobFile* next) const;
   absl::Status Write(v1::JobFile next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(renewal_mu_);
   absl::Status Renew(uint64_t least_term = 0);
   // Has job_ carry the term, which an heir uses before it is written.
@@ -128,6 +133,7 @@ class DirectoryOwner {
   uint64_t term_ ABSL_GUARDED_BY(mu_) = 0;
   bool heir_ ABSL_GUARDED_BY(mu_) = false;
   int64_t snapshot_step_ ABSL_GUARDED_BY(mu_) = 0;
+  bool config_in_use_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status lost_ ABSL_GUARDED_BY(mu_);
 
   StopSignal end_;

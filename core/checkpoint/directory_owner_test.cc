@@ -284,16 +284,20 @@ class HeirTest : public DirectoryOwnerTest {
 TEST_F(HeirTest, ARestartedProcessTakesADirectoryOnceItCanBeWritten) {
   LeaveBehind(Of(1));
   SetReadOnly(true);
-  const Owner heir = MustTake(Of(2));
+  DirectoryOwner::Options options = Of(2);
+  options.self.set_config_hash("of the heir");
+  const Owner heir = MustTake(std::move(options));
   EXPECT_TRUE(heir->heir());
   EXPECT_EQ(heir->term(), 2u);
   EXPECT_EQ(*heir->RaiseTerm(6), 7u) << "servers have obeyed another heir";
   EXPECT_FALSE(heir->in_force());
   EXPECT_EQ(heir->Confirm().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(heir->lost(), absl::OkStatus());
+  heir->NoteConfigInUse();
   SetReadOnly(false);
   EXPECT_EQ(heir->Confirm(), absl::OkStatus());
   EXPECT_FALSE(heir->heir());
+  EXPECT_EQ(Stored().config_hash(), "of the heir");
   EXPECT_EQ(heir->term(), 7u);
   EXPECT_EQ(Stored().term(), 7u);
   EXPECT_TRUE(heir->in_force());
@@ -348,6 +352,33 @@ TEST_F(DirectoryOwnerTest, RemembersTheNewestSnapshotOfAnyOwner) {
   first = nullptr;
   EXPECT_EQ(MustTake(Of(2))->snapshot_step(), 300);
   EXPECT_EQ(Stored().snapshot_step(), 300);
+}
+
+TEST_F(DirectoryOwnerTest, TellsOfTheConfigurationThatWasInUse) {
+  const auto with_config = [](uint64_t incarnation, const std::string& hash) {
+    DirectoryOwner::Options options = Of(incarnation);
+    options.self.set_config_hash(hash);
+    options.self.set_config("model of " + hash);
+    return options;
+  };
+  Owner owner = MustTake(with_config(1, "first"));
+  EXPECT_EQ(Stored().config_hash(), "");
+  owner->NoteConfigInUse();
+  ASSERT_EQ(owner->Confirm(), absl::OkStatus());
+  EXPECT_EQ(Stored().config_hash(), "first");
+  EXPECT_EQ(Stored().config(), "model of first");
+  owner = nullptr;
+  // One that ends before it trains.
+  owner = MustTake(with_config(2, "refused"));
+  ASSERT_EQ(owner->Confirm(), absl::OkStatus());
+  EXPECT_EQ(Stored().config_hash(), "first");
+  owner = nullptr;
+  EXPECT_TRUE(Stored().released());
+  EXPECT_EQ(Stored().config(), "model of first");
+  owner = MustTake(with_config(3, "second"));
+  owner->NoteConfigInUse();
+  owner = nullptr;
+  EXPECT_EQ(Stored().config(), "model of second");
 }
 
 TEST_F(DirectoryOwnerTest, WhoMayNotFollowChangesNothing) {
