@@ -1,5 +1,6 @@
 // Deltas: snapshots that have what has changed in tables since another one.
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,8 +24,9 @@ using ::testing::HasSubstr;
 // Writes the snapshots of two shards, whose steps are the numbers of the snapshots.
 class DeltaFilesTest : public TableFilesTest {
  protected:
-  explicit DeltaFilesTest(const Placement& placement = TestTablePlacement(2))
-      : stores_(NewShards(placement, kOptimizer)) {
+  explicit DeltaFilesTest(const Placement& placement = TestTablePlacement(2),
+                          const std::string& optimizer = kOptimizer)
+      : stores_(NewShards(placement, optimizer)) {
     for (const char* const directory : {"/job/whole", "/job/merged"}) {
       EXPECT_TRUE(files_.CreateDirectories(directory).ok());
     }
@@ -170,6 +172,39 @@ TEST_F(ExpiringDeltaFilesTest, AChainIsMergedToWhatWouldHaveBeenWritten) {
     EXPECT_TRUE(same([f](const char* prefix) { return DataPath(prefix, f, 3); })) << f;
   }
   EXPECT_TRUE(same([](const char* prefix) { return IndexPath(prefix); }));
+}
+
+class TurnsDeltaFilesTest : public DeltaFilesTest {
+ protected:
+  TurnsDeltaFilesTest() : DeltaFilesTest(TestTablePlacement(2), "sgd {}") {}
+};
+
+// Ids are trained in turn, so each delta lacks most of them: a restore that takes a row from the
+// wrong link, or from none, shows in how often it was updated.
+TEST_F(TurnsDeltaFilesTest, ARowHasEveryUpdateWhicheverLinkItsLastOneIsIn) {
+  constexpr uint64_t kIds = 10;
+  std::map<uint64_t, float> expected;
+  for (uint64_t step = 1; step <= 47; ++step) {
+    const uint64_t id = step % kIds;
+    for (const auto& store : stores_) {
+      PushRows(store.get(), step, static_cast<int64_t>(step), {id}, [](uint64_t) { return 0.01f; });
+    }
+    expected[id] -= 0.01f;
+    if (step % 3 != 0) continue;
+    if (step == 3) {
+      WriteWhole(3);
+    } else {
+      WriteDelta(static_cast<int64_t>(step));
+    }
+    for (const size_t shards : {1, 3}) {
+      const TableContents rows =
+          ContentsOf(RestoreAll(shards, "sgd {}", PrefixOf(static_cast<int64_t>(step))));
+      ASSERT_EQ(rows[1].size(), expected.size());
+      for (const auto& [id_of_row, row] : rows[1]) {
+        EXPECT_EQ(row.values[0], expected[id_of_row]) << id_of_row << " at step " << step;
+      }
+    }
+  }
 }
 
 TEST_F(DeltaFilesTest, ADeltaWithoutChangesIsRestored) {

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/checkpoint/bundle_index.h"
+#include "core/checkpoint/stored_rows.h"
 #include "core/checkpoint/table_testing.h"
 #include "gmock/gmock.h"
 #include "ps_server/service/row_messages_testing.h"
@@ -214,6 +215,23 @@ TEST_F(TableFilesTest, EachServerReadsItsShare) {
         static_cast<int64_t>((*files_.OpenForRead(IndexPath(kTablePrefix)))->size());
     EXPECT_LT(files_.bytes() - before - index, all / 3 * 105 / 100 + dense);
   }
+}
+
+// As an evaluator does, which needs the rows of its batches alone.
+TEST_F(TableFilesTest, WhoLooksAFewRowsUpReadsAFewSlices) {
+  const TableShards stores = NewShards(TestTablePlacement(2), ForTables("adagrad {}"));
+  PushToAll(stores, 1, SpreadIds(0, 50'000));
+  Write(stores);
+  const auto size = [&](size_t shard) { return static_cast<int64_t>(DataFile(shard, 2).size()); };
+  const int64_t all = size(0) + size(1);
+  const auto rows = StoredRows::Open(kTablePrefix, &files_);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  const int64_t before = files_.bytes();
+  RowMatrix found;
+  ASSERT_EQ((*rows)->Read(*(*rows)->tables().Find("items"), {0, ~uint64_t{1}, 2}, {}, &found),
+            absl::OkStatus());
+  EXPECT_EQ(found.present, std::vector<bool>({true, true, true}));
+  EXPECT_LT(files_.bytes() - before, all / 50);
 }
 
 TEST_F(TableFilesTest, ATableThatIsNewToASnapshotStartsWithoutRows) {

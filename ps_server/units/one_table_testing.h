@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "core/table/row_testing.h"
 #include "core/wire/byte_rope.h"
 #include "gtest/gtest.h"
@@ -22,16 +23,20 @@ inline std::vector<uint64_t> IdsFrom(uint64_t begin, uint64_t end) {
   return ids;
 }
 
-// Pushes the same gradient for each number of each row, partition by partition. The push's number
-// is `sequence`. `table`: its place in the store, in which it has the name "users".
+// Pushes the same gradient for each number of a row, partition by partition. The push's number is
+// `sequence`. `table`: its place in the store, in which it has the name "users".
 inline void PushToAll(TableStore* store, uint32_t table, uint64_t sequence, int64_t step,
-                      const std::vector<uint64_t>& ids, float gradient) {
+                      const std::vector<uint64_t>& ids,
+                      absl::FunctionRef<float(uint64_t id)> gradient_of) {
   const IdList list = ListOf(ids, TableSalt("users"), {0, kRowPartitions});
   const auto dim = static_cast<size_t>(store->tables()[table].spec.dim);
   size_t begin = 0;
   for (uint32_t p = 0; p < kRowPartitions; ++p) {
     const size_t n = list.counts[p];
-    const std::vector<float> gradients(n * dim, gradient);
+    std::vector<float> gradients;
+    for (size_t i = 0; i < n; ++i) {
+      gradients.insert(gradients.end(), dim, gradient_of(list.ids[begin + i]));
+    }
     ByteRope rope;
     rope.AppendBorrowed(gradients.data(), gradients.size() * sizeof(float));
     ByteCursor cursor(rope);
@@ -41,6 +46,11 @@ inline void PushToAll(TableStore* store, uint32_t table, uint64_t sequence, int6
     EXPECT_EQ(cursor.remaining(), 0);
     begin += n;
   }
+}
+
+inline void PushToAll(TableStore* store, uint32_t table, uint64_t sequence, int64_t step,
+                      const std::vector<uint64_t>& ids, float gradient) {
+  PushToAll(store, table, sequence, step, ids, [gradient](uint64_t) { return gradient; });
 }
 
 // The table "users" has rows of one number, which starts at 0; a push takes its gradient off it.
@@ -62,6 +72,10 @@ class OneTableTest : public testing::Test {
 
   void Push(int64_t step, const std::vector<uint64_t>& ids, float gradient = -1) {
     PushToAll(store_.get(), 0, ++sequence_, step, ids, gradient);
+  }
+  void PushEach(int64_t step, const std::vector<uint64_t>& ids,
+                absl::FunctionRef<float(uint64_t id)> gradient_of) {
+    PushToAll(store_.get(), 0, ++sequence_, step, ids, gradient_of);
   }
   void PushAndSweep(int64_t step, const std::vector<uint64_t>& ids) {
     Push(step, ids);

@@ -44,21 +44,6 @@ TEST_F(RowAdmissionTest, TheThirdPushMakesTheRow) {
   EXPECT_EQ(Size().refused_rows, 0);
 }
 
-TEST_F(RowAdmissionTest, AllIdsOfAPushHaveTheirOwnGradients) {
-  // Of every third id the third push is this one; the others are known, or new.
-  std::vector<uint64_t> known, second, all = IdsFrom(0, 9000);
-  for (const uint64_t id : all) {
-    if (id % 3 == 0) known.push_back(id);
-    if (id % 3 == 1) second.push_back(id);
-  }
-  for (int64_t step = 0; step < 3; ++step) Push(step, known);
-  for (int64_t step = 3; step < 5; ++step) Push(step, second);
-  Push(5, all, -7);
-  const std::map<uint64_t, float> rows = Read(all);
-  EXPECT_EQ(rows.size(), 6000);
-  for (const auto& [id, value] : rows) EXPECT_EQ(value, id % 3 == 0 ? 8 : 7) << id;
-}
-
 TEST_F(RowAdmissionTest, APushThatIsRepeatedCountsOnce) {
   Push(0, {1});
   Push(1, {1});
