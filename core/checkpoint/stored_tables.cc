@@ -57,6 +57,15 @@ bool SameTable(const StoredTable& table, const v1::ShardState::Table& from) {
          table.spec.initializer == InitializerFromProto(from.initializer());
 }
 
+// Whether the chain that has come to `delta`, under the name `name`, may go on to `base`: snapshots
+// that build on each other in a circle do not end.
+absl::Status CheckEarlier(const BundleReader& delta, const v1::SnapshotBase& name,
+                          const v1::SnapshotBase& base) {
+  if (base.step() < name.step()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(delta.prefix(), ": ", ToString(name), " is a delta on ",
+                                          ToString(base), ": expected one of an earlier step"));
+}
+
 }  // namespace
 
 int64_t StoredTable::AllRows() const {
@@ -73,6 +82,10 @@ absl::StatusOr<StoredTables> StoredTables::Open(const BundleReader* bundle,
   std::vector<std::shared_ptr<const BundleReader>> bundles;
   links.push_back(std::move(stored));
   while (const v1::SnapshotBase* const base = links.back().base_name()) {
+    if (links.size() > 1) {
+      RETURN_IF_ERROR(
+          CheckEarlier(*links.back().bundle_, *links[links.size() - 2].base_name(), *base));
+    }
     RETURN_IF_ERROR(links.back().CheckChain(links.size(), *base));
     ASSIGN_OR_RETURN(std::shared_ptr<const BundleReader> opened,
                      OpenBase(*links.back().bundle_, *base));

@@ -205,7 +205,7 @@ TEST_F(StoredChainTest, MoreRowsThanThereCanBeAreDamage) {
                                 "changed since step 2 makes no sense"));
 }
 
-TEST_F(StoredChainTest, AChainWithoutAWholeSnapshotEnds) {
+TEST_F(StoredChainTest, AChainThatIsACircleEndsAtItsSecondLink) {
   // A delta on itself.
   TestLink link = {TestSnapshotName(3, 103), TestSnapshotName(3, 103), {{}}, {{}}};
   for (const auto& [id, row] : table_.rows) link.all[0].insert(id);
@@ -213,7 +213,10 @@ TEST_F(StoredChainTest, AChainWithoutAWholeSnapshotEnds) {
   Open("/job/model.ckpt-3");
   const absl::Status status = StoredTables::Open(bundle_.get()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("expected a whole one"));
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("/job/model.ckpt-3: the snapshot 0000000000000067 of step 3 is a delta on "
+                "the snapshot 0000000000000067 of step 3: expected one of an earlier step"));
 }
 
 TEST_F(StoredTablesTest, AnEmptyTableHasEmptyTensors) {
