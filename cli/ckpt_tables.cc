@@ -13,6 +13,7 @@
 #include "core/checkpoint/stored_rows.h"
 #include "core/checkpoint/stored_tables.h"
 #include "core/checkpoint/table_columns.h"
+#include "core/optim/row_optimizer.h"
 #include "core/table/row_id.h"
 #include "core/tensor_files/snapshot_name.h"
 
@@ -85,7 +86,9 @@ absl::Status ShowRow(const std::string& name, const std::string& table_name, uin
   } else {
     text.AddRow({"values", FloatsText(take(table->spec.dim))});
     for (const TableSlot& slot : slots) text.AddRow({slot.name, FloatsText(take(slot.floats))});
-    text.AddRow({"last step", absl::StrCat(matrix.last_steps[0])});
+    const uint32_t missed = MissedSteps(matrix.last_steps[0], stored->tables().steps_done());
+    text.AddRow(
+        {"last step", absl::StrCat(matrix.last_steps[0], ", before ", missed, " other steps")});
     text.AddRow({"updates", absl::StrCat(matrix.updates[0])});
   }
   *out << text.ToString();

@@ -20,7 +20,8 @@ absl::Status AddTables(const BundleReader& bundle, TextTable* facts);
 // StoredTables.
 absl::Status CheckTables(const BundleReader& bundle);
 
-// Prints a row: its values, slots and counters; the initial values where there is no such row.
+// Prints a row: its values, slots and counters; the initial values where there is no such row. A
+// row that has expired and was not swept yet is there: a snapshot does not say when rows expire.
 // NOT_FOUND: the snapshot has no such table. Errors of ResolveSnapshot and StoredRows.
 absl::Status ShowRow(const std::string& name, const std::string& table, uint64_t id,
                      std::ostream* out, ForeignPaths foreign = ForeignPaths::kRefused);

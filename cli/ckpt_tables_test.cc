@@ -38,7 +38,7 @@ TEST_F(CkptTablesTest, ARowIsShown) {
             "values     15 16 17\n"
             "Adagrad    18 19 20\n"
             "Sum        21\n"
-            "last step  2\n"
+            "last step  2, before 7 other steps\n"
             "updates    3\n");
   EXPECT_THAT(Row(~uint64_t{3}), HasSubstr("values     22 23 24\n"));
   EXPECT_THAT(Row(1), HasSubstr("initial values"));

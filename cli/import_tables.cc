@@ -55,6 +55,12 @@ Origin FindOrigin(const TensorsByName& tensors, const std::string& name) {
   return {};
 }
 
+// The keys of the first part of a partitioned embedding variable of DeepRec; empty: there is none.
+std::string FirstPartOf(const TensorsByName& tensors, const std::string& name) {
+  const std::string first = absl::StrCat(name, "/part_0", kDeepRecKeys);
+  return Find(tensors, first).name;
+}
+
 // What of the origin does not fit the table; empty: nothing.
 std::string ProblemOf(const Origin& origin, const TableSpec& spec) {
   const auto differs = [&](const TensorInfo& tensor, absl::string_view expected) {
@@ -88,7 +94,8 @@ class TablePlanner {
       const size_t equals = std::min(rename.find('='), rename.size());
       const std::string old = rename.substr(0, equals);
       const bool table = (stored_ != nullptr && stored_->Find(old) != nullptr) ||
-                         !FindOrigin(tensors_, old).keys.name.empty();
+                         !FindOrigin(tensors_, old).keys.name.empty() ||
+                         !FirstPartOf(tensors_, old).empty();
       if (table && equals < rename.size()) {
         old_names_[rename.substr(equals + 1)] = old;
       } else {
@@ -115,6 +122,11 @@ class TablePlanner {
       plan_.tensors.merge(TableTensorNames(*stored_, *stored));
     } else {
       const Origin origin = FindOrigin(tensors_, name);
+      const std::string part = FirstPartOf(tensors_, name);
+      if (origin.keys.name.empty() && !part.empty()) {
+        return absl::StrCat(spec.name, " expected one tensor of ids, found ", part,
+                            " of a partitioned variable, whose parts are not put together");
+      }
       if (origin.keys.name.empty()) {
         if (!may_be_missing) return absl::StrCat(spec.name, " is missing");
       } else {

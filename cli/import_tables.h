@@ -43,8 +43,8 @@ struct TableImportPlan {
 // "<table>-values" and, if there is, "<table>-versions", as DeepRec writes embedding variables
 // (DeepRec's docs/docs_en/Embedding-Variable-Export-Format.md); its "<table>-freqs" are left out.
 // A rename "old=new" gives the table `new` the rows of `old`. INVALID_ARGUMENT: tables that are
-// missing (unless `initialize_missing`), or whose tensors have other shapes or types; all are
-// named. Errors of StoredTables.
+// missing (unless `initialize_missing`), are in parts ("<table>/part_0-keys"), or whose tensors
+// have other shapes or types; all are named. Errors of StoredTables.
 absl::StatusOr<TableImportPlan> PlanTables(const std::vector<TableSpec>& model, uint64_t seed,
                                            bool initialize_missing, TensorSource* source,
                                            const std::vector<std::string>& renames);

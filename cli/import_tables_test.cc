@@ -149,6 +149,22 @@ TEST_F(ImportTablesTest, DeepRecsNamesAreKnown) {
   EXPECT_THAT(out_.str(), HasSubstr("left out: 1 (emb/user-freqs)\n"));
 }
 
+// A part of the rows must not pass for all of them, nor for none.
+TEST_F(ImportTablesTest, PartsOfADeepRecVariableAreRefused) {
+  for (const char* rename : {"", "emb/user=users"}) {
+    const std::string name = *rename == '\0' ? "users" : "emb/user";
+    options_.renames.clear();
+    if (*rename != '\0') options_.renames = {rename};
+    const absl::Status status =
+        ImportTensorsOf(UsersTensors(name + "/part_0-keys", name + "/part_0-values"));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("users expected one tensor of ids, found " + name +
+                          "/part_0-keys of a partitioned variable, whose parts are not put "
+                          "together; --map"));
+  }
+}
+
 TEST_F(ImportTablesTest, WhatWasExportedComesBack) {
   const TestTable users = UsersTable(1000);
   ExportOptions to;
