@@ -67,6 +67,7 @@ TEST_F(CkptRollbackTest, NotWhileAJobRunsThere) {
   options.self.set_config_hash("0123456789abcdef");
   auto job = DirectoryOwner::Take(options, FileSystem::Real(), Clock::Real(), &stop);
   ASSERT_TRUE(job.ok()) << job.status();
+  (*job)->NoteConfigInUse();
   const absl::Status status = RollBack(directory_, 200, &out_);
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(status.message()), HasSubstr("job mnist, chief-0"));
