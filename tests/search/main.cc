@@ -1,7 +1,8 @@
 // search: plays schedules of the roles' code, one seed after the other, until the time is up. A
-// seed that breaks a rule is played again, to see that it repeats exactly, and then with fewer
-// faults. The last line says how many schedules were played and how many broke a rule. Violations
-// that begin like a line of --open are counted apart, and are no failure.
+// seed that breaks a rule is shown; the first one of each rule is played again, to see that it
+// repeats exactly, and then with fewer faults. The last line says how many schedules were played
+// and how many broke a rule. Violations that begin like a line of --open are counted apart, and are
+// no failure.
 #include <poll.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -78,6 +80,12 @@ void Report(uint64_t seed, const Verdict& verdict, absl::Duration after) {
   std::fflush(stdout);
 }
 
+void Show(uint64_t seed, const Verdict& verdict) {
+  std::printf("VIOLATION %s\n  search --replay %lu\n", verdict.violation.c_str(),
+              static_cast<unsigned long>(seed));
+  std::fflush(stdout);
+}
+
 int Replay(uint64_t seed, uint64_t faults) {
   const Scenario scenario = MakeScenario(seed, faults);
   std::printf("%s", scenario.ToString().c_str());
@@ -112,7 +120,11 @@ void Add(uint64_t seed, const Verdict& verdict, const std::vector<std::string>& 
   }
   ++tally->broken;
   // One example of each rule is shrunk.
-  if (++tally->violations[RuleOf(verdict)] == 1) Report(seed, verdict, after);
+  if (++tally->violations[RuleOf(verdict)] == 1) {
+    Report(seed, verdict, after);
+  } else {
+    Show(seed, verdict);
+  }
 }
 
 void Print(const Tally& tally, absl::Duration duration) {
@@ -144,16 +156,25 @@ Plays::iterator AwaitOne(Plays* plays) {
   return plays->begin();
 }
 
-int Search(absl::Duration duration, uint64_t seed, size_t jobs,
-           const std::vector<std::string>& open) {
+// What is searched.
+struct Extent {
+  absl::Duration duration;
+  uint64_t first_seed = 1;
+  uint64_t most_schedules = 0;  // within the duration
+  size_t jobs = 1;
+};
+
+int Search(const Extent& extent, const std::vector<std::string>& open) {
   const absl::Duration start = Clock::Real()->Monotonic();
   const auto passed = [start] { return Clock::Real()->Monotonic() - start; };
   Tally tally;
   Plays plays;
+  uint64_t started = 0;
   while (true) {
-    while (plays.size() < jobs && passed() < duration) {
+    while (plays.size() < extent.jobs && started < extent.most_schedules &&
+           passed() < extent.duration) {
+      const uint64_t seed = extent.first_seed + started++;
       plays[seed] = std::make_unique<ApartPlay>(MakeScenario(seed, kAllFaults), false);
-      ++seed;
     }
     if (plays.empty()) break;
     const auto ended = AwaitOne(&plays);
@@ -173,14 +194,18 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Searches schedules of chief, servers, workers and evaluators for one that breaks a rule.");
   double seconds = 60;
-  uint64_t seed = 1;
+  keelson::Extent extent;
+  extent.most_schedules = std::numeric_limits<uint64_t>::max();
+  extent.jobs = static_cast<size_t>(keelson::AvailableCores());
   std::string open;
   std::optional<uint64_t> replay;
   uint64_t faults = keelson::kAllFaults;
-  size_t jobs = static_cast<size_t>(keelson::AvailableCores());
   app.add_option("seconds", seconds, "How long to search")->capture_default_str();
-  app.add_option("seed", seed, "The first seed")->capture_default_str();
-  app.add_option("--jobs", jobs, "How many schedules are played at a time")
+  app.add_option("seed", extent.first_seed, "The first seed")->capture_default_str();
+  app.add_option("--schedules", extent.most_schedules,
+                 "How many schedules are played at most, of the seeds from the first one")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--jobs", extent.jobs, "How many schedules are played at a time")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--open", open,
@@ -189,5 +214,6 @@ int main(int argc, char** argv) {
   app.add_option("--faults", faults, "A bit for each of its faults that take place");
   CLI11_PARSE(app, argc, argv);
   if (replay.has_value()) return keelson::Replay(*replay, faults);
-  return keelson::Search(absl::Seconds(seconds), seed, jobs, keelson::ReadOpen(open));
+  extent.duration = absl::Seconds(seconds);
+  return keelson::Search(extent, keelson::ReadOpen(open));
 }
