@@ -1,5 +1,6 @@
 #include "tests/search/handing_rule.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
@@ -10,16 +11,23 @@ void HandingRule::NoteGranted(int chief, uint64_t incarnation,
                               const v1::AcquireWorkResponse& work) {
   for (const v1::StepTicket& ticket : work.tickets()) {
     const Records records = {ticket.records().epoch(), ticket.records().begin()};
-    const Holder taker = {{chief, work.lease_id()}, {incarnation, ticket.step()}};
+    granted_[{incarnation, ticket.step()}].insert(records);
+    const Holder taker = {{chief, work.lease_id()}, incarnation};
     const auto [holder, first] = holders_.try_emplace(records, taker);
-    if (first || taker.lease <= holder->second.lease) continue;
-    if (holder->second.step.first != incarnation) handed_on_.insert(holder->second.step);
-    holder->second = taker;
+    if (!first && taker.lease > holder->second.lease) holder->second = taker;
   }
 }
 
+bool HandingRule::HandedOn(uint64_t incarnation, int64_t step) const {
+  const auto granted = granted_.find({incarnation, step});
+  if (granted == granted_.end()) return false;
+  return std::none_of(granted->second.begin(), granted->second.end(), [&](const Records& records) {
+    return holders_.at(records).incarnation == incarnation;
+  });
+}
+
 std::string HandingRule::NotePushed(const BulkRequest& push, const BulkResponse& answer) const {
-  if (push.attempt > 0 || !handed_on_.contains({push.incarnation, push.step})) return "";
+  if (push.attempt > 0 || !HandedOn(push.incarnation, push.step)) return "";
   size_t blocks = 0;
   for (const BlockRange& range : push.ranges) blocks += range.num_blocks;
   if (answer.duplicate_blocks >= blocks) return "";

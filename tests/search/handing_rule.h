@@ -26,16 +26,19 @@ class HandingRule {
 
  private:
   using Records = std::pair<int64_t, int64_t>;  // epoch and first position
-  using Step = std::pair<uint64_t, int64_t>;    // of a member
 
   struct Holder {
     std::pair<int, uint64_t> lease;  // of which chief
-    Step step;
+    uint64_t incarnation = 0;
   };
 
+  // Whether others were given all work that the member was given as this step.
+  bool HandedOn(uint64_t incarnation, int64_t step) const;
+
   std::map<Records, Holder> holders_;
-  // What others were given since.
-  std::set<Step> handed_on_;
+  // By member and step: with which records it was given the step. Work that came back is given out
+  // again, to the same member even, and a step then with other records.
+  std::map<std::pair<uint64_t, int64_t>, std::set<Records>> granted_;
 };
 
 }  // namespace keelson

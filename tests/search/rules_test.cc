@@ -203,5 +203,26 @@ TEST(HandingRule, TakesLeasesInTheirOrder) {
   EXPECT_NE(rule.NotePushed(PushOf(11, 5), {}), "") << "this one a later chief's";
 }
 
+TEST(HandingRule, LetsAMemberHaveWorkThatCameBack) {
+  HandingRule rule;
+  rule.NoteGranted(1, 10, LeaseOf(1, 5, 50));
+  rule.NoteGranted(2, 11, LeaseOf(1, 5, 50));
+  EXPECT_NE(rule.NotePushed(PushOf(10, 5), {}), "");
+  rule.NoteGranted(2, 10, LeaseOf(2, 5, 50));
+  EXPECT_EQ(rule.NotePushed(PushOf(10, 5), {}), "");
+  EXPECT_NE(rule.NotePushed(PushOf(11, 5), {}), "");
+}
+
+TEST(HandingRule, LetsAMemberHaveAStepThatCameBackWithOtherRecords) {
+  HandingRule rule;
+  rule.NoteGranted(1, 10, LeaseOf(1, 5, 50));
+  rule.NoteGranted(2, 11, LeaseOf(1, 6, 50));
+  EXPECT_NE(rule.NotePushed(PushOf(10, 5), {}), "");
+  rule.NoteGranted(2, 10, LeaseOf(2, 5, 51));
+  EXPECT_EQ(rule.NotePushed(PushOf(10, 5), {}), "");
+  rule.NoteGranted(2, 11, LeaseOf(3, 7, 51));
+  EXPECT_NE(rule.NotePushed(PushOf(10, 5), {}), "");
+}
+
 }  // namespace
 }  // namespace keelson
