@@ -33,8 +33,8 @@ void RoundCommitter::Run(const StopSignal& end) {
 }
 
 absl::Status RoundCommitter::Commit(const RoundQueue::Round& round, const StopSignal& end) {
-  return servers_->CommitRound({round.step, round.attempt, round.contributions}, end,
-                               [&] { rounds_->RoundCommitted(round); });
+  return servers_->rounds()->Commit({round.step, round.attempt, round.contributions}, end,
+                                    [&] { rounds_->RoundCommitted(round); });
 }
 
 }  // namespace keelson

@@ -15,7 +15,7 @@ constexpr absl::Duration kRoundPatience = absl::Seconds(5);
 
 void TakeRoundsOver(const Adoption& adoption, const std::vector<v1::ShardStatus>& shards,
                     Coordinator* coordinator, ServerGroup* servers, const StopSignal& stop) {
-  ServerGroup::Round newest = {-1};
+  RoundCommits::Round newest = {-1};
   for (size_t s = 0; s < shards.size(); ++s) {
     const v1::ShardStatus& shard = shards[s];
     if (!adoption.keeps[s] || shard.committed_round() < newest.step) continue;
@@ -24,17 +24,18 @@ void TakeRoundsOver(const Adoption& adoption, const std::vector<v1::ShardStatus>
   }
   if (newest.step < 0) return;
   coordinator->start()->NoteCommittedRounds(newest.step);
-  servers->NoteCommittedRound(newest.step);
+  servers->rounds()->NoteCommitted(newest.step);
   for (size_t s = 0; s < shards.size(); ++s) {
     const v1::ShardStatus& shard = shards[s];
     if (!adoption.keeps[s] || shard.committed_round() >= newest.step) continue;
     absl::Status status = absl::FailedPreconditionError("it does not have the pushes");
     if (shard.open_round() == newest.step) {
       newest.attempt = shard.open_attempt();
-      status = servers->CommitRoundAt(s, newest, kRoundPatience, stop);
+      status = servers->rounds()->CommitAt(s, newest, kRoundPatience, stop);
     }
     if (!absl::IsFailedPrecondition(status)) continue;
-    servers->LoseRoundAt(s, newest, status.message(), kRoundPatience, stop)
+    servers->rounds()
+        ->LoseAt(s, newest, status.message(), kRoundPatience, stop)
         .IgnoreError();  // a cut tells
   }
 }

@@ -3,10 +3,7 @@
 #include <atomic>
 #include <thread>
 
-#include "chief/servers/fake_parameter_server.h"
-#include "chief/servers/round_gate.h"
-#include "core/base/file.h"
-#include "core/base/fresh_directory_testing.h"
+#include "chief/servers/server_group_testing.h"
 #include "gmock/gmock.h"
 #include "keelson/v1/checkpoint.pb.h"
 
@@ -19,8 +16,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr uint64_t kCut = 5;
-
 v1::MemberList MembersOf(uint64_t epoch, const std::vector<uint64_t>& incarnations) {
   v1::MemberList list;
   list.set_epoch(epoch);
@@ -29,37 +24,6 @@ v1::MemberList MembersOf(uint64_t epoch, const std::vector<uint64_t>& incarnatio
   }
   return list;
 }
-
-class ServerGroupTest : public testing::Test {
- protected:
-  static ServerGroup::Options MakeOptions() {
-    ServerGroup::Options options;
-    options.header.set_incarnation(42);
-    options.config_hash = FakeParameterServer::kConfigHash;
-    options.chief_address = "chief:2222";
-    return options;
-  }
-  absl::Status Store(uint64_t version) {
-    v1::PersistedJobState persisted;
-    persisted.mutable_job()->set_state_version(version);
-    return group_.PersistState(persisted);
-  }
-  ServerGroupTest() {
-    v1::InitializeShardRequest shards;
-    shards.set_seed(5);
-    group_.Describe(shards);
-  }
-
-  ManualClock clock_;
-  StopSignal stop_;
-  FakeParameterServer servers_[2];
-  ServerStorage storage_;
-  ServerGroup group_{MakeOptions(),
-                     {{"ps-0", "a:1", &servers_[0]}, {"ps-1", "b:2", &servers_[1]}},
-                     &storage_,
-                     &clock_,
-                     &stop_};
-};
 
 TEST_F(ServerGroupTest, EveryoneIsMissingUntilHeardOf) {
   EXPECT_THAT(group_.Missing(), ElementsAre("ps-0 at a:1", "ps-1 at b:2"));
@@ -365,277 +329,14 @@ TEST_F(ServerGroupTest, AServerThatIsEndingIsNotToldWhoIsLost) {
 TEST_F(ServerGroupTest, ASlowSnapshotDelaysNobody) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   servers_[0].Block(&ParameterControl::WriteSnapshot, true);
-  std::thread writes([&] { EXPECT_TRUE(group_.WriteSnapshot({kCut}, 0, 3, {}).ok()); });
+  std::thread writes([&] { EXPECT_TRUE(group_.cuts()->Write({kCut}, 0, 3, {}).ok()); });
   servers_[0].AwaitSnapshots(1);
   EXPECT_EQ(Store(3), absl::OkStatus());
   group_.Announce(MembersOf(1, {7}), {});
   EXPECT_EQ(group_.InitializeServer(1, std::nullopt, {}), absl::OkStatus());
-  EXPECT_EQ(group_.CommitRound({1, 1, 1}, stop_), absl::OkStatus());
+  EXPECT_EQ(group_.rounds()->Commit({1, 1, 1}, stop_), absl::OkStatus());
   servers_[0].Block(&ParameterControl::WriteSnapshot, false);
   writes.join();
-}
-
-TEST_F(ServerGroupTest, ARoundIsCommittedEverywhere) {
-  ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
-  for (const FakeParameterServer& server : servers_) {
-    ASSERT_EQ(server.commits().size(), 1u);
-    EXPECT_EQ(server.commits()[0].header().incarnation(), 42u);
-    EXPECT_EQ(server.commits()[0].round(), 12);
-    EXPECT_EQ(server.commits()[0].attempt(), 3u);
-    EXPECT_EQ(server.commits()[0].contributions(), 4u);
-  }
-}
-
-TEST_F(ServerGroupTest, ACommitIsRepeatedUntilItIsAnswered) {
-  servers_[1].FailCommits(
-      {absl::UnavailableError("restarting"), absl::DeadlineExceededError("slow")});
-  ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
-  EXPECT_EQ(servers_[0].commits().size(), 1u);
-  EXPECT_EQ(servers_[1].commits().size(), 3u);
-}
-
-TEST_F(ServerGroupTest, ARoundIsCommittedThoughARestartedServerLostIt) {
-  servers_[1].FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});
-  EXPECT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
-  ASSERT_EQ(servers_[1].commits().size(), 2u);
-  EXPECT_TRUE(servers_[1].commits()[1].lost());
-  EXPECT_EQ(servers_[1].shard().committed_round(), 12);
-}
-
-TEST_F(ServerGroupTest, ARoundThatARestoredServerLacksIsNotCommitted) {
-  ASSERT_EQ(group_.InitializeServer(1, 5, {}), absl::OkStatus());
-  servers_[1].FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});
-  EXPECT_EQ(group_.CommitRound({12, 3, 4}, stop_),
-            absl::FailedPreconditionError("ps-1: 1 of 4 pushes"));
-  EXPECT_TRUE(servers_[0].commits().empty()) << "so the round can be begun again";
-  EXPECT_EQ(group_.CommitRound({12, 4, 4}, stop_), absl::OkStatus());
-  servers_[1].FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});
-  EXPECT_EQ(group_.CommitRound({13, 5, 4}, stop_), absl::OkStatus()) << "it was sure by then";
-  EXPECT_TRUE(servers_[1].commits().back().lost());
-}
-
-TEST_F(ServerGroupTest, ServersThatMayLackPushesAreAskedBeforeAnyCommits) {
-  ASSERT_EQ(group_.Initialize(5, {}), absl::OkStatus());
-  for (const size_t s : {0, 1}) ASSERT_EQ(group_.InitializeServer(s, 6, {}), absl::OkStatus());
-  servers_[1].FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});
-  EXPECT_TRUE(absl::IsFailedPrecondition(group_.CommitRound({12, 3, 4}, stop_)));
-  ASSERT_EQ(servers_[0].commits().size(), 1u);
-  EXPECT_TRUE(servers_[0].commits()[0].only_ask());
-  EXPECT_EQ(servers_[0].shard().committed_round(), -1);
-}
-
-TEST_F(ServerGroupTest, ARoundThatALeavingServersSuccessorLacksIsNotCommitted) {
-  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
-  ASSERT_EQ(group_.Initialize(5, {}), absl::OkStatus());
-  ASSERT_EQ(group_.CommitRound({11, 3, 4}, stop_), absl::OkStatus());
-  v1::ShardStatus status;
-  servers_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_leaving(true); });
-  ASSERT_EQ(group_.ChiefHeartbeat(1, {}, &status), absl::OkStatus());
-  // Its snapshot is committed.
-  servers_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_leaving(false); });
-  ASSERT_EQ(group_.ChiefHeartbeat(1, {}, &status), absl::OkStatus());
-  const size_t before = servers_[0].commits().size();
-  servers_[1].FailCommits({absl::UnavailableError("this server leaves"),
-                           absl::FailedPreconditionError("0 of 4 pushes")});
-  EXPECT_TRUE(absl::IsFailedPrecondition(group_.CommitRound({12, 3, 4}, stop_)));
-  EXPECT_EQ(servers_[0].commits().size(), before);
-}
-
-// A chief that was replaced may have made the shard of a server that was restarted. That shard is
-// made again, so what is committed there would be lost.
-TEST_F(ServerGroupTest, ARoundIsCommittedAtTheShardsThatTheChiefKnows) {
-  ASSERT_EQ(group_.Initialize(5, {}), absl::OkStatus());
-  ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
-  for (FakeParameterServer& server : servers_) {
-    EXPECT_NE(server.shard().store_id(), 0u);
-    EXPECT_EQ(server.commits().back().store_id(), server.shard().store_id());
-  }
-}
-
-TEST_F(ServerGroupTest, ARoundThatNobodyHasIsNotCommitted) {
-  for (FakeParameterServer& server : servers_) {
-    server.FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});
-  }
-  const absl::Status status = group_.CommitRound({12, 3, 4}, stop_);
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(status.message(), "ps-0: 1 of 4 pushes");
-}
-
-TEST_F(ServerGroupTest, AnErrorOfACommitIsTold) {
-  servers_[0].FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});
-  servers_[1].FailCommits({absl::AbortedError("another chief")});
-  EXPECT_EQ(group_.CommitRound({12, 3, 4}, stop_).code(), absl::StatusCode::kAborted);
-}
-
-TEST_F(ServerGroupTest, ACommitAtOneServerHasItsPatience) {
-  servers_[1].FailCommits(std::vector<absl::Status>(100, absl::UnavailableError("gone")));
-  EXPECT_EQ(group_.CommitRoundAt(1, {12, 3, 4}, absl::ZeroDuration(), stop_).code(),
-            absl::StatusCode::kUnavailable);
-  EXPECT_TRUE(servers_[0].commits().empty());
-}
-
-TEST_F(ServerGroupTest, StopEndsARepeatedCommit) {
-  servers_[1].FailCommits(std::vector<absl::Status>(100, absl::UnavailableError("gone")));
-  stop_.Raise();
-  EXPECT_EQ(group_.CommitRound({12, 3, 4}, stop_).code(), absl::StatusCode::kCancelled);
-}
-
-TEST_F(ServerGroupTest, WriteSnapshotJoinsTheParts) {
-  const std::string directory = FreshDirectory();
-  for (FakeParameterServer& server : servers_) server.SetModelDir(directory);
-  const auto written = group_.WriteSnapshot({kCut}, 7, 3, {});
-  ASSERT_TRUE(written.ok()) << written.status();
-  ASSERT_EQ(written->entries.size(), 2u);
-  EXPECT_EQ(written->entries[0].key, "v0");
-  EXPECT_EQ(written->entries[1].entry.shard_id(), 1);
-  EXPECT_EQ(written->bytes, 24);
-  EXPECT_EQ(written->longest_cut_microseconds, 7);
-  EXPECT_TRUE(FileExists(JoinPath(directory, "model.ckpt-7.data-00001-of-00003.tempstate0-5")));
-}
-
-TEST_F(ServerGroupTest, ACutIsPreparedEverywhereAndWritten) {
-  ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
-  bool begun = false;
-  const auto cut = group_.PrepareCut(
-      [&] {
-        begun = true;
-        for (FakeParameterServer& server : servers_) {
-          EXPECT_EQ(server.Count(&ParameterControl::PrepareCut), 0);
-        }
-      },
-      {});
-  ASSERT_TRUE(cut.ok()) << cut.status();
-  EXPECT_TRUE(begun);
-  EXPECT_NE(cut->id, 0u);
-  EXPECT_EQ(cut->committed_round, 12);
-  group_.WriteSnapshot(*cut, 13, 3, {}).IgnoreError();  // the fakes have no directory
-  for (FakeParameterServer& server : servers_) {
-    EXPECT_EQ(server.Requests(&ParameterControl::PrepareCut).at(0).cut_id(), cut->id);
-    EXPECT_EQ(server.Requests(&ParameterControl::WriteSnapshot).at(0).cut_id(), cut->id);
-  }
-}
-
-TEST_F(ServerGroupTest, RowsOfTheSecondServerStandBehindThoseOfTheFirst) {
-  servers_[0].SetTableRows({5, 0});
-  servers_[1].SetTableRows({3, 9});
-  const auto cut = group_.PrepareCut([] {}, {});
-  ASSERT_TRUE(cut.ok()) << cut.status();
-  group_.WriteSnapshot(*cut, 13, 3, {}).IgnoreError();  // the fakes have no directory
-  const auto places = [&](size_t s) {
-    const auto request = servers_[s].Requests(&ParameterControl::WriteSnapshot).at(0);
-    std::vector<std::pair<int64_t, int64_t>> found;
-    for (const v1::TableRows& table : request.tables()) {
-      found.emplace_back(table.first_row(), table.total_rows());
-    }
-    return found;
-  };
-  EXPECT_THAT(places(0), testing::ElementsAre(testing::Pair(0, 8), testing::Pair(0, 9)));
-  EXPECT_THAT(places(1), testing::ElementsAre(testing::Pair(5, 8), testing::Pair(0, 9)));
-}
-
-TEST_F(ServerGroupTest, ADeltaIsPossibleWhereAllServersKnowWhatHasChanged) {
-  servers_[0].SetTableRows({5, 0});
-  servers_[1].SetTableRows({3, 9});
-  const auto first = group_.PrepareCut([] {}, {.keep = true, .base = 0});
-  ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_THAT(first->changes, testing::IsEmpty());
-  servers_[0].SetChanges({{2, 7}, {0, 0}});
-  servers_[1].SetChanges({{1, 4}, {6, 0}});
-  const auto cut = group_.PrepareCut([] {}, {.keep = true, .base = first->id});
-  ASSERT_TRUE(cut.ok()) << cut.status();
-  EXPECT_EQ(cut->rows.all, 17);
-  EXPECT_EQ(cut->rows.changed, 9);
-  v1::SnapshotBase base;
-  base.set_step(12);
-  group_.WriteSnapshot(*cut, 13, 3, base).IgnoreError();  // the fakes have no directory
-  const auto request = servers_[1].Requests(&ParameterControl::WriteSnapshot).at(0);
-  EXPECT_EQ(request.base().step(), 12);
-  ASSERT_EQ(request.tables_size(), 2);
-  EXPECT_EQ(request.tables(0).first_row(), 2);
-  EXPECT_EQ(request.tables(0).total_rows(), 3);
-  EXPECT_EQ(request.tables(0).first_erased(), 7);
-  EXPECT_EQ(request.tables(0).total_erased(), 11);
-  EXPECT_EQ(request.tables(1).first_row(), 0);
-  EXPECT_EQ(request.tables(1).total_rows(), 6);
-  // One that has lost its shard does not know.
-  servers_[1].Restart();
-  ASSERT_EQ(group_.InitializeServer(1, std::nullopt, {}), absl::OkStatus());
-  const auto next = group_.PrepareCut([] {}, {.keep = true, .base = cut->id});
-  ASSERT_TRUE(next.ok()) << next.status();
-  EXPECT_THAT(next->changes, testing::IsEmpty());
-}
-
-TEST_F(ServerGroupTest, CutsOfOtherTablesAreRefused) {
-  servers_[0].SetTableRows({5, 0});
-  servers_[1].SetTableRows({3});
-  EXPECT_EQ(group_.PrepareCut([] {}, {}).status(),
-            absl::InternalError("ps-1: expected a cut of 2 tables as at other servers, found 1"));
-}
-
-TEST_F(ServerGroupTest, AServerThatDoesNotAnswerHasNoCut) {
-  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
-  servers_[1].Sever();
-  EXPECT_EQ(group_.PrepareCut([] {}, {}).status().code(), absl::StatusCode::kUnavailable);
-}
-
-TEST_F(ServerGroupTest, UnequalCutsAreRefusedAndTheNextOnesAreEqual) {
-  ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
-  servers_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_committed_round(11); });
-  EXPECT_EQ(
-      group_.PrepareCut([] {}, {}).status(),
-      absl::UnavailableError("ps-1: expected a cut of round 12 as at other servers, found 11"));
-  EXPECT_TRUE(servers_[1].commits().back().lost());
-  const auto cut = group_.PrepareCut([] {}, {});
-  ASSERT_TRUE(cut.ok()) << cut.status();
-  EXPECT_EQ(cut->committed_round, 12);
-}
-
-TEST_F(ServerGroupTest, NoCutIsPreparedInTheMidstOfARound) {
-  servers_[1].Block(&ParameterControl::CommitRound, true);
-  std::vector<std::string> events;
-  std::thread commits([&] {
-    EXPECT_EQ(group_.CommitRound({12, 3, 4}, stop_, [&] { events.emplace_back("committed"); }),
-              absl::OkStatus());
-  });
-  servers_[0].AwaitCount(&ParameterControl::CommitRound, 1);
-  std::thread cuts([&] {
-    const auto cut = group_.PrepareCut([&] { events.emplace_back("cut"); }, {});
-    EXPECT_TRUE(cut.ok()) << cut.status();
-    EXPECT_EQ(cut->committed_round, 12);
-  });
-  servers_[1].Block(&ParameterControl::CommitRound, false);
-  commits.join();
-  cuts.join();
-  EXPECT_THAT(events, ElementsAre("committed", "cut"));
-}
-
-TEST(RoundGateTest, ACutHasPatienceWithARound) {
-  RoundGate gate;
-  {
-    const RoundGate::Round round(&gate);
-    const auto never = [] {
-      ADD_FAILURE();
-      return absl::OkStatus();
-    };
-    EXPECT_EQ(gate.WithoutRounds(absl::ZeroDuration(), never).code(),
-              absl::StatusCode::kUnavailable);
-  }
-  const auto fails = [] { return absl::AbortedError("another chief"); };
-  EXPECT_EQ(gate.WithoutRounds(absl::ZeroDuration(), fails), absl::AbortedError("another chief"));
-  const RoundGate::Round next(&gate);
-}
-
-TEST_F(ServerGroupTest, ARestoredServerCountsTheRoundsOfTheJobAsDone) {
-  ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
-  ASSERT_EQ(group_.InitializeServer(1, 5, {}), absl::OkStatus());
-  EXPECT_EQ(servers_[1].initializations().back().committed_round(), 12);
-}
-
-TEST_F(ServerGroupTest, WriteSnapshotReportsWhoCouldNot) {
-  servers_[0].FailSnapshots(1);
-  const auto written = group_.WriteSnapshot({kCut}, 0, 3, {});
-  EXPECT_EQ(written.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(written.status().message()), HasSubstr("ps-0: no space"));
 }
 
 TEST_F(ServerGroupTest, StatesFollowTheCalls) {

@@ -44,11 +44,11 @@ bool IsDamagedSnapshot(const absl::Status& status) {
 absl::Status Snapshotter::Write(absl::FunctionRef<v1::JobState()> take_state,
                                 absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
   v1::JobState state;
-  const absl::StatusOr<ServerGroup::Cut> cut =
-      servers_->PrepareCut([&] { state = take_state(); }, ChangesToTell());
+  const absl::StatusOr<ServerCuts::Cut> cut =
+      servers_->cuts()->Prepare([&] { state = take_state(); }, ChangesToTell());
   // A snapshot's files are not written a second time: an interruption would damage a good snapshot.
   if (cut.ok() && directory_->SnapshotPrefix(state.global_step()) == latest_prefix()) {
-    servers_->NoteSaved(*cut);
+    servers_->cuts()->NoteSaved(*cut);
     return absl::OkStatus();
   }
   absl::Status status = cut.status();
@@ -69,7 +69,7 @@ void Snapshotter::NoteFailure(const absl::Status& status) {
   figures_.error = std::string(status.message());
 }
 
-absl::Status Snapshotter::WriteCut(const ServerGroup::Cut& cut, const v1::JobState& state,
+absl::Status Snapshotter::WriteCut(const ServerCuts::Cut& cut, const v1::JobState& state,
                                    absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
   const std::string prefix = directory_->SnapshotPrefix(state.global_step());
   absl::Status status = EnsureDirectory();
@@ -81,8 +81,8 @@ absl::Status Snapshotter::WriteCut(const ServerGroup::Cut& cut, const v1::JobSta
   return status;
 }
 
-ServerGroup::CutChanges Snapshotter::ChangesToTell() const {
-  ServerGroup::CutChanges changes;
+ServerCuts::Changes Snapshotter::ChangesToTell() const {
+  ServerCuts::Changes changes;
   changes.keep = deltas();
   const bool may_follow = base_.has_value() && base_->deltas + 1 < deltas_.full_every &&
                           base_->delta_bytes <= base_->whole_bytes / 2;
@@ -90,7 +90,7 @@ ServerGroup::CutChanges Snapshotter::ChangesToTell() const {
   return changes;
 }
 
-bool Snapshotter::BecomesDelta(const ServerGroup::Cut& cut) const {
+bool Snapshotter::BecomesDelta(const ServerCuts::Cut& cut) const {
   return base_.has_value() && !cut.changes.empty() && cut.rows.changed <= cut.rows.all / 2;
 }
 
@@ -133,12 +133,12 @@ void Snapshotter::RemovePending(const Attempt& attempt) {
 absl::Status Snapshotter::WriteParts(const Attempt& attempt, const v1::JobState& state,
                                      absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
   const absl::Duration start = clock_->Monotonic();
-  ASSIGN_OR_RETURN(ServerGroup::WrittenSnapshot written,
-                   servers_->WriteSnapshot(attempt.cut, state.global_step(),
+  ASSIGN_OR_RETURN(ServerCuts::Written written,
+                   servers_->cuts()->Write(attempt.cut, state.global_step(),
                                            attempt.num_data_shards, attempt.base));
   RETURN_IF_ERROR(
       AsPassing(Complete(attempt, state, std::move(written.entries), confirm, kept_step)));
-  servers_->NoteSaved(attempt.cut);
+  servers_->cuts()->NoteSaved(attempt.cut);
   if (deltas()) NoteBase(attempt, state, written.bytes);
   const absl::Duration took = clock_->Monotonic() - start;
   LogInfo("snapshot of step ", state.global_step(),

@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "chief/servers/server_cuts.h"
 #include "chief/servers/server_group.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
@@ -62,7 +63,7 @@ class Snapshotter {
         clock_(clock) {}
 
   // Has all servers prepare their cuts, for which `take_state` is called at the right moment
-  // (ServerGroup::PrepareCut), and writes the snapshot of that state's global_step: the servers'
+  // (ServerCuts::Prepare), and writes the snapshot of that state's global_step: the servers'
   // parts side by side, then the chief's own part (global_step, job state) and the index, all under
   // names that carry the chief's term and the cut; then it gives them their final names, and writes
   // last the state file.
@@ -122,23 +123,23 @@ class Snapshotter {
     std::string prefix;
     size_t num_data_shards = 0;
     uint64_t term = 0;
-    ServerGroup::Cut cut;
+    ServerCuts::Cut cut;
     std::optional<v1::SnapshotBase> base = std::nullopt;  // of a delta
 
     std::string Pending(const std::string& path) const { return PendingPath(path, term, cut.id); }
   };
   bool deltas() const { return deltas_.full_every > 1; }
   // What servers are to tell of changes since the base, if the next snapshot may be a delta.
-  ServerGroup::CutChanges ChangesToTell() const;
+  ServerCuts::Changes ChangesToTell() const;
   // Whether the cut is written as a delta on the base.
-  bool BecomesDelta(const ServerGroup::Cut& cut) const;
+  bool BecomesDelta(const ServerCuts::Cut& cut) const;
   // The snapshot, of so many bytes, is committed.
   void NoteBase(const Attempt& attempt, const v1::JobState& state, int64_t bytes);
   absl::StatusOr<std::vector<BundleIndexEntry>> WriteChiefPart(const Attempt& attempt,
                                                                v1::JobState state);
   // FAILED_PRECONDITION: a server has another model directory.
   absl::Status CheckParts(const Attempt& attempt) const;
-  absl::Status WriteCut(const ServerGroup::Cut& cut, const v1::JobState& state,
+  absl::Status WriteCut(const ServerCuts::Cut& cut, const v1::JobState& state,
                         absl::FunctionRef<absl::Status()> confirm, int64_t kept_step);
   absl::Status WriteParts(const Attempt& attempt, const v1::JobState& state,
                           absl::FunctionRef<absl::Status()> confirm, int64_t kept_step);

@@ -31,7 +31,7 @@ class Mend(NamedTuple):
     edits: List[Edit]
 
 
-UNEQUAL_CUTS = Edit("chief/servers/server_group.cc", "    return CheckEqual(cuts);", "    return absl::OkStatus();")
+UNEQUAL_CUTS = Edit("chief/servers/server_cuts.cc", "    return CheckEqual(cuts);", "    return absl::OkStatus();")
 
 MENDS: Dict[str, Mend] = {
     "A": Mend(
@@ -59,7 +59,7 @@ MENDS: Dict[str, Mend] = {
         "as C, and no round is committed during a cut",
         [
             UNEQUAL_CUTS,
-            Edit("chief/servers/server_group.cc", "  const RoundGate::Round turn(&gate_);\n", ""),
+            Edit("chief/servers/round_commits.cc", "  const RoundGate::Round turn(&gate_);\n", ""),
         ],
     ),
     "E": Mend(
@@ -136,8 +136,8 @@ MENDS: Dict[str, Mend] = {
         "servers that may lack pushes of a step commit it before the others",
         [
             Edit(
-                "chief/servers/server_group.cc",
-                "(contacts_.MayLackPushes(s) ? servers.first : servers.second).push_back(s);",
+                "chief/servers/round_commits.cc",
+                "(calls_->contacts().MayLackPushes(s) ? servers.first : servers.second).push_back(s);",
                 "servers.second.push_back(s);",
             )
         ],

@@ -1,0 +1,116 @@
+#include "chief/servers/round_commits.h"
+
+#include <utility>
+
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kCommitPause = absl::Milliseconds(50);
+
+}  // namespace
+
+RoundCommits::RoundCommits(ServerCalls* calls, const Clock* clock)
+    : calls_(calls), clock_(clock), pool_(calls->size() - 1) {}
+
+std::pair<std::vector<size_t>, std::vector<size_t>> RoundCommits::Doubtful() const {
+  std::pair<std::vector<size_t>, std::vector<size_t>> servers;
+  for (size_t s = 0; s < calls_->size(); ++s) {
+    (calls_->contacts().MayLackPushes(s) ? servers.first : servers.second).push_back(s);
+  }
+  return servers;
+}
+
+std::vector<absl::Status> RoundCommits::CommitAtEach(const std::vector<size_t>& at,
+                                                     const Round& round, bool only_ask,
+                                                     const StopSignal& stop) {
+  std::vector<absl::Status> statuses(at.size());
+  v1::CommitRoundRequest request = RequestOf(round);
+  request.set_only_ask(only_ask);
+  MutexLock lock(&mu_);
+  pool_.RunAll(at.size(), [&](size_t i) {
+    const uint64_t makings = calls_->contacts().makings(at[i]);
+    statuses[i] = Call(at[i], request, absl::InfiniteDuration(), stop);
+    if (!statuses[i].ok() || only_ask) return;
+    calls_->contacts().NoteWhole(at[i], makings);
+    NoteCommitted(round.step);
+  });
+  return statuses;
+}
+
+absl::Status RoundCommits::Commit(const Round& round, const StopSignal& stop,
+                                  absl::FunctionRef<void()> committed) {
+  const RoundGate::Round turn(&gate_);
+  const auto [doubtful, sure] = Doubtful();
+  // Alone it need not be asked.
+  if (doubtful.size() > 1 && committed_ < round.step) {
+    for (const absl::Status& answer : CommitAtEach(doubtful, round, /*only_ask=*/true, stop)) {
+      RETURN_IF_ERROR(answer);
+    }
+  }
+  std::vector<std::pair<size_t, absl::Status>> refusals;
+  for (const std::vector<size_t>& at : {doubtful, sure}) {
+    const std::vector<absl::Status> answers = CommitAtEach(at, round, /*only_ask=*/false, stop);
+    for (size_t i = 0; i < at.size(); ++i) {
+      if (absl::IsFailedPrecondition(answers[i])) {
+        refusals.emplace_back(at[i], answers[i]);
+      } else {
+        RETURN_IF_ERROR(answers[i]);
+      }
+    }
+    // It can be begun again.
+    if (!refusals.empty() && committed_ < round.step) return refusals.front().second;
+  }
+  for (const auto& [s, refusal] : refusals) {
+    RETURN_IF_ERROR(LoseAt(s, round, refusal.message(), absl::InfiniteDuration(), stop));
+  }
+  committed();
+  return absl::OkStatus();
+}
+
+v1::CommitRoundRequest RoundCommits::RequestOf(const Round& round) const {
+  v1::CommitRoundRequest request;
+  *request.mutable_header() = calls_->Header();
+  request.set_round(round.step);
+  request.set_attempt(round.attempt);
+  request.set_contributions(round.contributions);
+  return request;
+}
+
+absl::Status RoundCommits::CommitAt(size_t s, const Round& round, absl::Duration patience,
+                                    const StopSignal& stop) {
+  return Call(s, RequestOf(round), patience, stop);
+}
+
+absl::Status RoundCommits::LoseAt(size_t s, const Round& round, absl::string_view why,
+                                  absl::Duration patience, const StopSignal& stop) {
+  LogWarning("step ", round.step, " is lost at ", calls_->name(s), ": ", why);
+  v1::CommitRoundRequest request = RequestOf(round);
+  request.set_lost(true);
+  return Call(s, request, patience, stop);
+}
+
+void RoundCommits::NoteCommitted(int64_t round) {
+  int64_t known = committed_;
+  while (known < round && !committed_.compare_exchange_weak(known, round)) {
+  }
+}
+
+absl::Status RoundCommits::Call(size_t s, const v1::CommitRoundRequest& request,
+                                absl::Duration patience, const StopSignal& stop) {
+  const absl::Duration until = clock_->Monotonic() + patience;
+  while (true) {
+    v1::CommitRoundRequest addressed = request;
+    addressed.set_store_id(calls_->contacts().store_id(s));
+    v1::CommitRoundResponse response;
+    const absl::Status status = calls_->service(s)->CommitRound(addressed, &response);
+    const bool unknown = status.code() == absl::StatusCode::kUnavailable ||
+                         status.code() == absl::StatusCode::kDeadlineExceeded;
+    if (!unknown || clock_->Monotonic() >= until) return calls_->Named(s, status);
+    if (stop.WaitFor(kCommitPause)) return absl::CancelledError("while a step was committed");
+  }
+}
+
+}  // namespace keelson
