@@ -9,7 +9,6 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
-#include "core/checkpoint/job_state.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/config/train_config.h"
 #include "core/model/spec/model_spec.h"
@@ -27,16 +26,6 @@ bool MaySkip(const absl::Status& status) {
 
 absl::Time StartOf(const EvaluationRecord& record) {
   return record.wall_time - absl::Seconds(record.seconds);
-}
-
-// The steps of the job's snapshots, of all that are named in the order of their commits: one after
-// which one of the same or an earlier step was committed is none of them.
-std::set<int64_t> StepsOfJob(const std::vector<SnapshotInfo>& named) {
-  std::set<int64_t> steps;
-  for (auto snapshot = named.rbegin(); snapshot != named.rend(); ++snapshot) {
-    if (steps.empty() || snapshot->step < *steps.begin()) steps.insert(snapshot->step);
-  }
-  return steps;
 }
 
 // Evaluations are written where they could be written at the start. What is missing or read-only
@@ -68,7 +57,10 @@ Evaluator::Evaluator(EvaluatorOptions options, ChiefService* chief, Device* devi
       schedule_(options_.config.evaluation(), clock),
       claims_(JoinPath(directory_.model_dir(), kClaimsDirectory), options_.self.ToString(), clock,
               options_.file_system),
-      final_trouble_("scoring the final snapshot", clock) {}
+      ending_watch_(&directory_, options_.config_hash, options_.final_snapshot_patience, clock),
+      final_trouble_("scoring the final snapshot", clock),
+      final_awaited_(options_.final_snapshot_patience, clock),
+      others_awaited_(options_.final_snapshot_patience, clock) {}
 
 absl::Status Evaluator::Run() {
   RETURN_IF_ERROR(Prepare());
@@ -93,6 +85,7 @@ absl::Status Evaluator::Prepare() {
   outputs.export_files = options_.export_files;
   outputs.lease_files = options_.lease_files;
   ASSIGN_OR_RETURN(outputs_, EvaluationOutputs::Open(std::move(outputs), &directory_, clock_));
+  scored_ = std::make_unique<ScoredSnapshots>(&directory_, outputs_.get());
   for (const auto& [step, record] : outputs_->records()) {
     schedule_.Begun(StartOf(record));
     Show(record, /*scored_here=*/false);
@@ -116,7 +109,7 @@ void Evaluator::JoinChief() {
 
 void Evaluator::AcknowledgeEarlier(const std::vector<SnapshotInfo>& snapshots) {
   for (auto snapshot = snapshots.rbegin(); snapshot != snapshots.rend(); ++snapshot) {
-    const EvaluationRecord* record = ScoreOf(snapshot->step);
+    const EvaluationRecord* record = scored_->EvaluationOf(snapshot->step);
     if (record == nullptr) continue;
     return Acknowledge(*record);
   }
@@ -131,12 +124,12 @@ absl::Status Evaluator::Watch() {
 }
 
 absl::StatusOr<bool> Evaluator::WatchOnce() {
-  ASSIGN_OR_RETURN(const Ending ending, LookForEnding());
+  ASSIGN_OR_RETURN(const Ending ending, ending_watch_.Look(link_.get()));
   RETURN_IF_ERROR(TakeOthersRecords());
   ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, LookForSnapshots());
   ConsiderStopping(ending);
   TakeFinal(ending);
-  RETURN_IF_ERROR(CheckForeignMarker(ending, snapshots));
+  RETURN_IF_ERROR(ending_watch_.CheckForeignMarker(ending, snapshots, outputs_->records().size()));
   ASSIGN_OR_RETURN(const std::optional<SnapshotInfo> next, NextSnapshot(snapshots, ending));
   if (next.has_value()) {
     ASSIGN_OR_RETURN(const bool scored, ScoreSnapshot(*next, next->step == ending.final_step));
@@ -150,27 +143,19 @@ absl::StatusOr<bool> Evaluator::WatchOnce() {
   return false;
 }
 
-absl::StatusOr<Evaluator::Ending> Evaluator::LookForEnding() {
-  Ending ending;
-  if (link_ != nullptr) {
-    const JobView view = link_->View();
-    RETURN_IF_ERROR(view.error);
-    ending.done = dismissed_ = view.phase == v1::DONE;
-    ending.final_step = view.final_step;
-    if (dismissed_ || view.reachable) return ending;
-  }
-  const absl::StatusOr<std::optional<DoneMarker>> marker = directory_.ReadDoneMarker();
-  // The marker was just removed, by a chief that continues the job.
-  if (marker.status().code() == absl::StatusCode::kNotFound) return ending;
-  RETURN_IF_ERROR(marker.status());
-  if (!marker->has_value()) return ending;
-  if ((*marker)->config_hash == options_.config_hash) {
-    ending.done = true;
-    ending.final_step = (*marker)->step;
-  } else {
-    ending.foreign_hash = (*marker)->config_hash;
-  }
-  return ending;
+absl::StatusOr<std::vector<SnapshotInfo>> Evaluator::LookForSnapshots() {
+  return scored_->Look([this](int64_t step) { return ForgetAfter(step); });
+}
+
+absl::Status Evaluator::ForgetAfter(int64_t step) {
+  const auto& records = outputs_->records();
+  const auto later = std::distance(records.upper_bound(step), records.end());
+  if (later == 0) return absl::OkStatus();
+  LogWarning("training has gone back: the newest snapshot is of step ", step, ", so ", later,
+             " evaluations of later steps are dropped");
+  if (link_ != nullptr) link_->ForgetAfter(step);
+  acknowledged_.reset();
+  return AsPassing(outputs_->ForgetAfter(step));
 }
 
 absl::Status Evaluator::TakeOthersRecords() {
@@ -186,56 +171,11 @@ absl::Status Evaluator::TakeOthersRecords() {
   claimed_by_others_.clear();
   if (!held.ok()) return absl::OkStatus();
   for (const auto& [step, claim] : *held) {
-    if (ScoreOf(step) != nullptr) continue;
+    if (scored_->EvaluationOf(step) != nullptr) continue;
     schedule_.Begun(claim.begun);
     claimed_by_others_.emplace(step, claim);
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<SnapshotInfo>> Evaluator::LookForSnapshots() {
-  // A file of the newest snapshot may be missing for a moment, which is no reason to forget.
-  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> named, directory_.ListNamed());
-  const std::set<int64_t> steps = StepsOfJob(named);
-  if (!steps.empty()) RETURN_IF_ERROR(ForgetAfter(*steps.rbegin()));
-  ASSIGN_OR_RETURN(std::vector<SnapshotInfo> snapshots, directory_.List());
-  std::erase_if(snapshots, [&](const SnapshotInfo& each) { return !steps.contains(each.step); });
-  std::erase_if(identities_, [&](const auto& entry) { return !steps.contains(entry.first); });
-  Identify(snapshots);
-  return snapshots;
-}
-
-absl::Status Evaluator::ForgetAfter(int64_t step) {
-  const auto& records = outputs_->records();
-  const auto later = std::distance(records.upper_bound(step), records.end());
-  if (later == 0) return absl::OkStatus();
-  LogWarning("training has gone back: the newest snapshot is of step ", step, ", so ", later,
-             " evaluations of later steps are dropped");
-  if (link_ != nullptr) link_->ForgetAfter(step);
-  acknowledged_.reset();
-  return AsPassing(outputs_->ForgetAfter(step));
-}
-
-void Evaluator::Identify(const std::vector<SnapshotInfo>& snapshots) {
-  for (const SnapshotInfo& snapshot : snapshots) {
-    if (outputs_->Find(snapshot.step) == nullptr) continue;
-    const auto known = identities_.find(snapshot.step);
-    if (known != identities_.end() && known->second.time == snapshot.time) continue;
-    const absl::StatusOr<uint64_t> id = ReadSnapshotId(snapshot.prefix, options_.file_system);
-    if (id.ok()) {
-      identities_[snapshot.step] = {snapshot.time, *id};
-    } else {
-      identities_.erase(snapshot.step);
-    }
-  }
-}
-
-const EvaluationRecord* Evaluator::ScoreOf(int64_t step) const {
-  const EvaluationRecord* const record = outputs_->Find(step);
-  const auto identity = identities_.find(step);
-  const bool other = record != nullptr && identity != identities_.end() &&
-                     identity->second.id != record->snapshot_id;
-  return other ? nullptr : record;
 }
 
 void Evaluator::ConsiderStopping(const Ending& ending) {
@@ -244,9 +184,7 @@ void Evaluator::ConsiderStopping(const Ending& ending) {
   if (stopping_ || over || options_.self.index != 0 || !evaluation.has_early_stopping()) return;
   int64_t end = claimed_by_others_.empty() ? std::numeric_limits<int64_t>::max()
                                            : claimed_by_others_.begin()->first;
-  for (const auto& [step, identity] : identities_) {
-    if (ScoreOf(step) == nullptr) end = std::min(end, step);
-  }
+  end = std::min(end, scored_->FirstUnscored().value_or(end));
   const std::optional<EarlyStop> stop =
       JudgeEarlyStopping(evaluation.early_stopping(), outputs_->records(), end);
   if (!stop.has_value()) return;
@@ -258,7 +196,7 @@ void Evaluator::ConsiderStopping(const Ending& ending) {
 
 void Evaluator::TakeFinal(const Ending& ending) {
   if (ending.final_step.has_value()) {
-    const EvaluationRecord* record = ScoreOf(*ending.final_step);
+    const EvaluationRecord* record = scored_->EvaluationOf(*ending.final_step);
     if (record != nullptr) {
       outputs_->TakeFinal(record->step);
       // The evaluator that scored it may have crashed before it told the chief.
@@ -266,46 +204,20 @@ void Evaluator::TakeFinal(const Ending& ending) {
     }
   }
   // The chief waits for its members to leave, even if the final snapshot is not scored yet.
-  if (dismissed_) link_->Leave();
+  if (ending.dismissed) link_->Leave();
 }
 
 absl::StatusOr<bool> Evaluator::Finished(int64_t final_step) {
-  if (ScoreOf(final_step) != nullptr) {
+  if (scored_->EvaluationOf(final_step) != nullptr) {
     const bool others_at_work = options_.self.index == 0 && !claimed_by_others_.empty();
-    return !others_at_work || PatienceIsOver(&others_awaited_since_);
+    return !others_at_work || others_awaited_.IsOver();
   }
   if (claimed_by_others_.count(final_step) > 0) {
-    final_awaited_since_.reset();
-  } else if (PatienceIsOver(&final_awaited_since_)) {
+    final_awaited_.Reset();
+  } else if (final_awaited_.IsOver()) {
     return FinalSnapshotMissing(directory_.model_dir(), final_step, final_missing_);
   }
   return false;
-}
-
-absl::Status Evaluator::CheckForeignMarker(const Ending& ending,
-                                           const std::vector<SnapshotInfo>& snapshots) {
-  if (!ending.foreign_hash.has_value()) {
-    unchanged_since_.reset();
-    return absl::OkStatus();
-  }
-  Progress progress;
-  progress.foreign_hash = *ending.foreign_hash;
-  for (const SnapshotInfo& snapshot : snapshots) progress.snapshots.push_back(snapshot.step);
-  progress.records = outputs_->records().size();
-  if (progress != last_progress_ || !unchanged_since_.has_value()) {
-    unchanged_since_.reset();
-    last_progress_ = std::move(progress);
-  }
-  if (!PatienceIsOver(&unchanged_since_)) return absl::OkStatus();
-  return ConfigMismatch(
-      options_.config_hash, *ending.foreign_hash,
-      absl::StrCat("the finished job in ", directory_.model_dir(), " (no chief answers)"));
-}
-
-bool Evaluator::PatienceIsOver(std::optional<absl::Duration>* since) const {
-  const absl::Duration now = clock_->Monotonic();
-  if (!since->has_value()) *since = now;
-  return now - **since >= options_.final_snapshot_patience;
 }
 
 absl::StatusOr<std::optional<SnapshotInfo>> Evaluator::NextSnapshot(
@@ -314,10 +226,10 @@ absl::StatusOr<std::optional<SnapshotInfo>> Evaluator::NextSnapshot(
   std::vector<Candidate> candidates;
   for (const SnapshotInfo& snapshot : snapshots) {
     const bool is_final = snapshot.step == ending.final_step;
-    const bool unwanted = dismissed_ || skipped_.contains({snapshot.step, snapshot.time});
+    const bool unwanted = ending.dismissed || skipped_.contains({snapshot.step, snapshot.time});
     if (unwanted && !is_final) continue;
-    const bool taken =
-        ScoreOf(snapshot.step) != nullptr || claimed_by_others_.count(snapshot.step) > 0;
+    const bool taken = scored_->EvaluationOf(snapshot.step) != nullptr ||
+                       claimed_by_others_.count(snapshot.step) > 0;
     candidates.push_back({snapshot.step, taken});
     by_step[snapshot.step] = snapshot;
   }
@@ -336,8 +248,8 @@ absl::StatusOr<bool> Evaluator::ScoreSnapshot(const SnapshotInfo& snapshot, bool
   }
   // Another evaluator may just have scored it.
   RETURN_IF_ERROR(TakeOthersRecords());
-  Identify({snapshot});
-  if (ScoreOf(snapshot.step) != nullptr) return true;
+  scored_->Identify({snapshot});
+  if (scored_->EvaluationOf(snapshot.step) != nullptr) return true;
   final_missing_ = absl::OkStatus();
   RETURN_IF_ERROR(ScoreClaimed(snapshot, is_final));
   return final_missing_.ok();
@@ -379,7 +291,7 @@ absl::Status Evaluator::ScoreClaimed(const SnapshotInfo& snapshot, bool is_final
 absl::Status Evaluator::Publish(const SnapshotInfo& snapshot, const ScoredSnapshot& scored,
                                 const WeightHistograms& histograms, bool is_final) {
   RETURN_IF_ERROR(AsPassing(outputs_->Publish(snapshot, scored, histograms)));
-  identities_[snapshot.step] = {snapshot.time, scored.record.snapshot_id};
+  scored_->NoteScored(snapshot, scored.record.snapshot_id);
   schedule_.Begun(StartOf(scored.record));
   Show(scored.record, /*scored_here=*/true);
   // The final export is written before the chief ends the job.

@@ -26,8 +26,11 @@
 #include "core/data/dataset.h"
 #include "core/device/device.h"
 #include "evaluator/chief_link.h"
+#include "evaluator/ending_watch.h"
 #include "evaluator/evaluation_outputs.h"
+#include "evaluator/patience.h"
 #include "evaluator/schedule.h"
+#include "evaluator/scored_snapshots.h"
 #include "evaluator/snapshot_claims.h"
 #include "evaluator/snapshot_scorer.h"
 #include "keelson/v1/train_config.pb.h"
@@ -83,43 +86,15 @@ class Evaluator {
   absl::Status Run();
 
  private:
-  // The known facts about the end of the job.
-  struct Ending {
-    bool done = false;
-    std::optional<int64_t> final_step;  // known when done
-    // The hash in a DONE marker of another configuration; read while no chief answers.
-    std::optional<uint64_t> foreign_hash;
-  };
-  // The state that changes while the job goes on.
-  struct Progress {
-    uint64_t foreign_hash = 0;
-    std::vector<int64_t> snapshots;
-    size_t records = 0;
-
-    bool operator==(const Progress&) const = default;
-  };
-
-  // A snapshot that is in the directory.
-  struct Identity {
-    absl::Time time;  // of its commit
-    uint64_t id = 0;  // JobState.snapshot_id
-  };
-
   absl::Status Prepare();
   void JoinChief();
   absl::Status Watch();
   // Does the work that is due. True: the job is done, and so is all work.
   absl::StatusOr<bool> WatchOnce();
-  absl::StatusOr<Ending> LookForEnding();
   absl::Status TakeOthersRecords();
-  // The job's snapshots: those that training has gone back behind are left out, and so are the
-  // evaluations of later steps.
+  // ScoredSnapshots::Look.
   absl::StatusOr<std::vector<SnapshotInfo>> LookForSnapshots();
   absl::Status ForgetAfter(int64_t step);
-  void Identify(const std::vector<SnapshotInfo>& snapshots);
-  // The evaluation of the job's snapshot of `step`; null: it has none. That of another snapshot of
-  // the step, from before training went back, does not count.
-  const EvaluationRecord* ScoreOf(int64_t step) const;
   absl::StatusOr<std::optional<SnapshotInfo>> NextSnapshot(
       const std::vector<SnapshotInfo>& snapshots, const Ending& ending);
   // False: another evaluator is scoring it, or it is the final one and a file of it is missing.
@@ -138,10 +113,6 @@ class Evaluator {
   // Whether all work for a job that is done is finished. NOT_FOUND once the final snapshot has been
   // missing for too long.
   absl::StatusOr<bool> Finished(int64_t final_step);
-  // FAILED_PRECONDITION once nothing has changed for too long.
-  absl::Status CheckForeignMarker(const Ending& ending, const std::vector<SnapshotInfo>& snapshots);
-  // Whether final_snapshot_patience has passed since `since`, which is set to now if it is empty.
-  bool PatienceIsOver(std::optional<absl::Duration>* since) const;
 
   const EvaluatorOptions options_;
   ChiefService* const chief_;
@@ -155,25 +126,21 @@ class Evaluator {
   SnapshotClaims claims_;
   std::unique_ptr<SnapshotScorer> scorer_;
   std::unique_ptr<EvaluationOutputs> outputs_;
-  std::unique_ptr<ChiefLink> link_;  // null: no chief
-  // The chief has said that the job is done, and no longer waits for this member.
-  bool dismissed_ = false;
-  // By step, what identifies the snapshots that have evaluations and can be read.
-  std::map<int64_t, Identity> identities_;
+  std::unique_ptr<ScoredSnapshots> scored_;
+  std::unique_ptr<ChiefLink> link_;                   // null: no chief
   std::set<std::pair<int64_t, absl::Time>> skipped_;  // steps and times of commits
   // The claims at the last look.
   std::map<int64_t, ClaimInfo> claimed_by_others_;
   bool unclaimed_reported_ = false;
+  EndingWatch ending_watch_;
   // The last step, and its snapshot's id.
   std::optional<std::pair<int64_t, uint64_t>> acknowledged_;
   bool stopping_ = false;
   // The error of the last try to score the final snapshot, a file of which was not found.
   absl::Status final_missing_;
   TroubleLog final_trouble_;
-  std::optional<absl::Duration> final_awaited_since_;
-  std::optional<absl::Duration> others_awaited_since_;
-  Progress last_progress_;
-  std::optional<absl::Duration> unchanged_since_;
+  Patience final_awaited_;
+  Patience others_awaited_;
 };
 
 }  // namespace keelson
