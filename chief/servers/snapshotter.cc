@@ -45,7 +45,7 @@ absl::Status Snapshotter::Write(absl::FunctionRef<v1::JobState()> take_state,
                                 absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
   v1::JobState state;
   const absl::StatusOr<ServerCuts::Cut> cut =
-      servers_->cuts()->Prepare([&] { state = take_state(); }, ChangesToTell());
+      servers_->cuts()->Prepare([&] { state = take_state(); }, deltas_.ChangesToTell());
   // A snapshot's files are not written a second time: an interruption would damage a good snapshot.
   if (cut.ok() && directory_->SnapshotPrefix(state.global_step()) == latest_prefix()) {
     servers_->cuts()->NoteSaved(*cut);
@@ -74,39 +74,11 @@ absl::Status Snapshotter::WriteCut(const ServerCuts::Cut& cut, const v1::JobStat
   const std::string prefix = directory_->SnapshotPrefix(state.global_step());
   absl::Status status = EnsureDirectory();
   Attempt attempt = {prefix, servers_->size() + 1, servers_->term(), cut};
-  if (BecomesDelta(cut)) attempt.base = base_->name;
+  attempt.base = deltas_.BaseFor(cut);
   if (status.ok()) status = WriteParts(attempt, state, confirm, kept_step);
   if (status.ok()) SetLatest({state.global_step(), prefix, clock_->Now()});
   if (!status.ok()) RemovePending(attempt);
   return status;
-}
-
-ServerCuts::Changes Snapshotter::ChangesToTell() const {
-  ServerCuts::Changes changes;
-  changes.keep = deltas();
-  const bool may_follow = base_.has_value() && base_->deltas + 1 < deltas_.full_every &&
-                          base_->delta_bytes <= base_->whole_bytes / 2;
-  if (may_follow) changes.base = base_->cut;
-  return changes;
-}
-
-bool Snapshotter::BecomesDelta(const ServerCuts::Cut& cut) const {
-  return base_.has_value() && !cut.changes.empty() && cut.rows.changed <= cut.rows.all / 2;
-}
-
-void Snapshotter::NoteBase(const Attempt& attempt, const v1::JobState& state, int64_t bytes) {
-  if (!attempt.base.has_value()) {
-    base_.reset();
-    if (state.snapshot_id() == 0) return;  // it has no name
-    base_ = Base();
-    base_->whole_bytes = bytes;
-  }
-  base_->cut = attempt.cut.id;
-  base_->name.set_step(state.global_step());
-  base_->name.set_snapshot_id(state.snapshot_id());
-  if (!attempt.base.has_value()) return;
-  base_->delta_bytes += bytes;
-  ++base_->deltas;
 }
 
 absl::Status Snapshotter::EnsureDirectory() {
@@ -139,7 +111,7 @@ absl::Status Snapshotter::WriteParts(const Attempt& attempt, const v1::JobState&
   RETURN_IF_ERROR(
       AsPassing(Complete(attempt, state, std::move(written.entries), confirm, kept_step)));
   servers_->cuts()->NoteSaved(attempt.cut);
-  if (deltas()) NoteBase(attempt, state, written.bytes);
+  deltas_.Note(attempt.cut.id, attempt.base.has_value(), state, written.bytes);
   const absl::Duration took = clock_->Monotonic() - start;
   LogInfo("snapshot of step ", state.global_step(),
           attempt.base.has_value() ? absl::StrCat(", a delta on step ", attempt.base->step()) : "",

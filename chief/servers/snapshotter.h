@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "chief/servers/delta_chain.h"
 #include "chief/servers/server_cuts.h"
 #include "chief/servers/server_group.h"
 #include "core/base/clock.h"
@@ -26,12 +27,6 @@ bool IsDamagedSnapshot(const absl::Status& status);
 enum class MissingFiles {
   kError,   // it may appear: a network file system remembers for a while that it was missing
   kDamage,  // another snapshot is tried
-};
-
-// Which snapshots of a job with tables are deltas (core/checkpoint/snapshot_chain.h).
-struct DeltaPolicy {
-  // Of so many snapshots, one is whole; 0 and 1: all are.
-  int64_t full_every = 0;
 };
 
 // Figures on snapshots for metrics and status.json.
@@ -59,8 +54,8 @@ class Snapshotter {
       : directory_(directory),
         servers_(servers),
         retention_(retention),
-        deltas_(deltas),
-        clock_(clock) {}
+        clock_(clock),
+        deltas_(deltas) {}
 
   // Has all servers prepare their cuts, for which `take_state` is called at the right moment
   // (ServerCuts::Prepare), and writes the snapshot of that state's global_step: the servers'
@@ -110,14 +105,6 @@ class Snapshotter {
   SnapshotFigures figures() const;
 
  private:
-  // The newest snapshot that this object has committed, as a base for the next one.
-  struct Base {
-    uint64_t cut = 0;
-    v1::SnapshotBase name;
-    int64_t whole_bytes = 0;  // of the whole snapshot that its chain begins with
-    int64_t delta_bytes = 0;  // of the deltas on that, it included
-    int64_t deltas = 0;       // how many
-  };
   // A snapshot that is being written.
   struct Attempt {
     std::string prefix;
@@ -128,13 +115,6 @@ class Snapshotter {
 
     std::string Pending(const std::string& path) const { return PendingPath(path, term, cut.id); }
   };
-  bool deltas() const { return deltas_.full_every > 1; }
-  // What servers are to tell of changes since the base, if the next snapshot may be a delta.
-  ServerCuts::Changes ChangesToTell() const;
-  // Whether the cut is written as a delta on the base.
-  bool BecomesDelta(const ServerCuts::Cut& cut) const;
-  // The snapshot, of so many bytes, is committed.
-  void NoteBase(const Attempt& attempt, const v1::JobState& state, int64_t bytes);
   absl::StatusOr<std::vector<BundleIndexEntry>> WriteChiefPart(const Attempt& attempt,
                                                                v1::JobState state);
   // FAILED_PRECONDITION: a server has another model directory.
@@ -161,10 +141,9 @@ class Snapshotter {
   CheckpointDirectory* const directory_;
   ServerGroup* const servers_;
   const RetentionPolicy retention_;
-  const DeltaPolicy deltas_;
   const Clock* const clock_;
 
-  std::optional<Base> base_;  // used by Write alone
+  DeltaChain deltas_;  // used by Write alone
 
   mutable Mutex mu_;
   std::optional<SnapshotInfo> latest_ ABSL_GUARDED_BY(mu_);
