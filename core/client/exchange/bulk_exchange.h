@@ -12,30 +12,18 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
+#include "core/client/exchange/answer_reader.h"
+#include "core/client/exchange/exchange_calls.h"
 #include "core/client/exchange/exchange_memory.h"
+#include "core/client/exchange/exchange_options.h"
 #include "core/client/exchange/exchange_state.h"
 #include "core/client/exchange/landing_tracker.h"
+#include "core/client/exchange/message_sender.h"
 #include "core/client/plan/transfer_plan.h"
 #include "core/client/services/parameter_client.h"
-#include "core/client/services/retry.h"
 #include "core/client/transport/bulk_transport.h"
-#include "core/cluster/membership_id.h"
-#include "core/cluster/task.h"
 
 namespace keelson {
-
-struct ExchangeOptions {
-  Task self;
-  MembershipId membership;
-  uint64_t member_epoch = 0;  // v1::RequestHeader
-  uint64_t placement_fingerprint = 0;
-  RetryOptions retry;
-  int max_in_flight = 4;
-  absl::Duration call_timeout = absl::Seconds(60);
-  // Which shards hold rows of tables: each of them has a message in its plan, which may be without
-  // blocks, and a step is complete only when RowsReady was called. Empty: none.
-  std::vector<bool> shards_with_rows;
-};
 
 // A state machine over a BulkTransport, used by one thread. Steps have slots: 0 at depth 1, 0 and 1
 // in turn at depth 2; a pull has slot depth.
@@ -65,7 +53,7 @@ class BulkExchange {
   // Fetches blocks that have changed, and the rows that `rows`, if any, wants. No step may be
   // between BeginStep and Publish.
   void BeginPull(std::shared_ptr<RowTransfer> rows = nullptr);
-  size_t pull_slot() const { return memory_->depth(); }
+  size_t pull_slot() const { return calls_.pull_slot(); }
 
   // Sends what may be sent, waits up to `timeout` for a call to end, and handles it. False when
   // none did. May return before `timeout`.
@@ -75,7 +63,7 @@ class BulkExchange {
   // taken since; see ParameterClient::NextValues.
   std::optional<size_t> TakeLanded() { return landings_.Take(); }
   // All answers of the slot's step have landed.
-  bool Landed(size_t slot) const { return steps_[slot].landed; }
+  bool Landed(size_t slot) const { return calls_.step(slot).landed; }
 
   // All answers of the slot's step have landed, and nothing reads its gradients any more.
   bool Done(size_t slot) const;
@@ -93,61 +81,22 @@ class BulkExchange {
   void Abandon();
 
  private:
-  ExchangeStep* Activate(size_t slot, BulkMethod method, MessageCall::State state);
-  std::unique_ptr<OutgoingPush> MakePush(size_t slot, const PlannedMessage* plan) const;
-  bool HasRows(size_t shard) const;
-  void AddRowCalls(BulkMethod method, ExchangeStep* step);
-
-  // Sending.
-  void StartMessages();
-  bool StartNext(size_t shard, ExchangeStep** held);
-  void RetryDue();
-  void Launch(size_t slot, size_t shard, size_t message);
-  ByteRope EncodePull(size_t slot, size_t shard, size_t message) const;
-  ExchangeStep* NextAt(size_t shard);
-  bool MayStart(const ExchangeStep& step, size_t shard) const;
-  int InFlightLimit(const ServerState& server) const;
-  void NoteHeldBack(ExchangeStep* held);
-
-  // Receiving.
+  ExchangeStep* Begin(size_t slot, BulkMethod method, MessageCall::State state);
   void Handle(BulkCompletion completion);
-  void ScheduleRetry(size_t slot, size_t shard, size_t message, const absl::Status& status);
-  absl::Status Receive(size_t slot, size_t shard, size_t message, const ByteRope& response);
-  absl::Status TakeAnswer(size_t slot, size_t shard, size_t message, ByteCursor* cursor);
-  absl::Status TakeBlocksAndRows(size_t slot, size_t shard, size_t message, ByteCursor* cursor);
-  bool Current(const ExchangeStep& step, size_t shard) const;
-  void NoteStore(size_t shard, uint64_t store_id);
   void FinishMessage(ExchangeStep* step, size_t shard, MessageCall* call);
   void CompleteStep(ExchangeStep* step);
   void CopyEarlyAnswers(const ExchangeStep& step);
-
-  const ExchangeStep* OlderThan(const ExchangeStep& step) const;
-  const PlannedMessage& PlanOf(size_t shard, size_t message) const;
-  // The message's number among the shard's row messages; none: it has no rows.
-  std::optional<size_t> RowMessageOf(const ExchangeStep& step, size_t shard, size_t message) const;
-  const MessageCall& CallOf(size_t slot, size_t shard, size_t message) const;
-  MessageCall& CallOf(size_t slot, size_t shard, size_t message);
   absl::Duration WaitLimit(absl::Duration timeout) const;
-  // The time for pauses, which is real even when a test moves the clock.
-  static absl::Duration RealTime() { return Clock::Real()->Monotonic(); }
   void Fail(absl::Status status);
 
-  const ExchangeOptions options_;
-  const ShardPlans& plans_;
-  const PlannedMessage no_blocks_;
   ExchangeMemory* const memory_;
   BulkTransport* const transport_;
   const Clock* const clock_;
   const StopSignal* const stop_;
-  // Error feedback, per variable; empty for variables that are encoded without it.
-  std::vector<std::vector<float>> residuals_;
-  LandingTracker landings_;          // of depth 1
-  std::vector<ExchangeStep> steps_;  // per slot
-  std::vector<ServerState> servers_;
-  std::vector<uint64_t> pausing_;      // tags of calls to be repeated
-  BulkResponse answer_;                // reused
-  std::vector<uint64_t> no_versions_;  // of no blocks
-  int in_flight_ = 0;                  // at all servers
+  LandingTracker landings_;  // of depth 1
+  ExchangeCalls calls_;
+  MessageSender sender_;
+  AnswerReader answers_;
   uint64_t sequence_ = 0;
   absl::Status status_;
 };
