@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/snapshot_info.h"
 
 namespace keelson {
 

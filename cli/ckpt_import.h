@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/snapshot_info.h"
 
 namespace keelson {
 

@@ -15,6 +15,7 @@
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/chain_merge.h"
+#include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/snapshot_chain.h"
 #include "core/tensor_files/snapshot_name.h"
 #include "keelson/v1/checkpoint.pb.h"

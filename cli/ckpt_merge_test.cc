@@ -11,6 +11,7 @@
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_format.h"
+#include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/table_testing.h"
 #include "core/tensor_files/tensor_source.h"
 #include "gmock/gmock.h"

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "cli/text_table.h"
 #include "core/checkpoint/bundle_reader.h"
-#include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/snapshot_info.h"
 
 namespace keelson {
 

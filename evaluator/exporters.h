@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
-#include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/snapshot_info.h"
 #include "core/tensor/variable.h"
 #include "evaluator/metrics_log.h"
 #include "evaluator/model_export.h"

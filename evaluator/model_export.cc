@@ -18,6 +18,7 @@
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_writer.h"
+#include "core/checkpoint/checkpoint_directory.h"
 #include "google/protobuf/text_format.h"
 
 namespace keelson {

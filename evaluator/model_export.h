@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
-#include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/snapshot_info.h"
 #include "core/tensor/variable.h"
 #include "evaluator/metrics_log.h"
 #include "keelson/v1/train_config.pb.h"

@@ -15,7 +15,7 @@
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/bundle_reader.h"
-#include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/snapshot_info.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/data/dataset.h"
 #include "core/device/device.h"

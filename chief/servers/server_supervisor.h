@@ -19,7 +19,7 @@
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
 #include "core/base/trouble_log.h"
-#include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/snapshot_info.h"
 #include "keelson/v1/checkpoint.pb.h"
 
 namespace keelson {

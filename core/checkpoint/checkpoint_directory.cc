@@ -26,52 +26,9 @@
 namespace keelson {
 namespace {
 
-constexpr char kStateName[] = "checkpoint";
 constexpr char kSnapshotName[] = "model.ckpt-";
-constexpr uint64_t kMaxStateBytes = uint64_t{16} << 20;
 // Where nothing can be deleted at all, the state file does not grow with each snapshot.
 constexpr size_t kMostDeletedAgain = 100;
-
-// Keeps the first error of a text proto.
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int column, const std::string& message) override {
-    if (text_.empty()) text_ = absl::StrCat("line ", line + 1, ": ", message);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
-absl::Status BadState(absl::string_view path, absl::string_view what) {
-  return absl::DataLossError(absl::StrCat(path, ": not a checkpoint state file: ", what));
-}
-
-absl::StatusOr<v1::CheckpointState> ParseState(const std::string& text, const std::string& path) {
-  FirstError error;
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
-  v1::CheckpointState proto;
-  if (!parser.ParseFromString(text, &proto)) return BadState(path, error.text());
-  if (proto.model_checkpoint_path().empty()) return BadState(path, "it names no snapshot");
-  if (proto.all_model_checkpoint_paths().empty()) {
-    proto.add_all_model_checkpoint_paths(proto.model_checkpoint_path());
-  }
-  return proto;
-}
-
-double ToSeconds(absl::Time time) { return static_cast<double>(absl::ToUnixMicros(time)) / 1e6; }
-
-absl::Time FromSeconds(double seconds) {
-  constexpr double kLimit = 1e12;  // keeps the microseconds within int64
-  return absl::FromUnixMicros(std::llround(std::clamp(seconds, -kLimit, kLimit) * 1e6));
-}
-
-// For state files without times, as TensorFlow 1 writes them.
-absl::Time ModificationTime(FileSystem* file_system, const std::string& path) {
-  return file_system->ModificationTime(path).value_or(absl::UnixEpoch());
-}
 
 // "model.ckpt-100.data-00000-of-00001" -> "model.ckpt-100"; nothing for other files.
 std::optional<std::string> SnapshotOfFile(absl::string_view file_name) {
@@ -215,8 +172,7 @@ CheckpointDirectory::CheckpointDirectory(FileSystem* file_system, std::string mo
     : file_system_(file_system),
       model_dir_(std::move(model_dir)),
       clock_(clock),
-      foreign_(foreign),
-      names_(names) {}
+      state_file_(file_system, model_dir_, foreign, names) {}
 
 std::string CheckpointDirectory::SnapshotPrefix(int64_t step) const {
   return JoinPath(model_dir_, absl::StrCat(kSnapshotName, step));
@@ -233,7 +189,7 @@ std::string CheckpointDirectory::FindSnapshot(int64_t step) const {
 }
 
 absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::ListNamed() const {
-  ASSIGN_OR_RETURN(std::optional<State> state, ReadState());
+  ASSIGN_OR_RETURN(std::optional<StateFile::State> state, state_file_.Read());
   return state.has_value() ? std::move(state->snapshots) : std::vector<SnapshotInfo>();
 }
 
@@ -250,14 +206,14 @@ absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::List() const {
 absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& policy,
                                          absl::FunctionRef<absl::Status()> publish) {
   const std::string prefix = SnapshotPrefix(step);
-  ASSIGN_OR_RETURN(std::optional<State> old, ReadState());
+  ASSIGN_OR_RETURN(std::optional<StateFile::State> old, state_file_.Read());
   RETURN_IF_ERROR(publish());
   ASSIGN_OR_RETURN(const bool exists, IsPresent(IndexPath(prefix), file_system_));
   if (!exists) {
     return absl::UnavailableError(absl::StrCat(IndexPath(prefix), ": not in sight; cannot commit"));
   }
   const absl::Time now = clock_->Now();
-  State state;
+  StateFile::State state;
   if (old.has_value()) {
     state.version = old->version;
     ASSIGN_OR_RETURN(state.snapshots, List());
@@ -290,13 +246,13 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
         TakeSurplus(policy, leased, *bases, &snapshots, &state.last_preserved);
     surplus.insert(surplus.end(), dropped.begin(), dropped.end());
   }
-  RETURN_IF_ERROR(WriteState(&state));
+  RETURN_IF_ERROR(state_file_.Write(&state));
   DeleteSurplus(surplus, &state);
   return absl::OkStatus();
 }
 
 void CheckpointDirectory::DeleteSurplus(absl::Span<const SnapshotInfo> surplus,
-                                        State* state) const {
+                                        StateFile::State* state) const {
   std::vector<SnapshotInfo> left;
   absl::Status failure;
   for (const SnapshotInfo& snapshot : surplus) {
@@ -312,7 +268,7 @@ void CheckpointDirectory::DeleteSurplus(absl::Span<const SnapshotInfo> surplus,
   named.insert(named.begin(), left.begin(), left.begin() + static_cast<std::ptrdiff_t>(again));
   std::stable_sort(named.begin(), named.end() - 1,
                    [](const SnapshotInfo& a, const SnapshotInfo& b) { return a.time < b.time; });
-  const absl::Status status = WriteState(state);
+  const absl::Status status = state_file_.Write(state);
   if (!status.ok()) LogWarning("surplus snapshots left behind: ", status.message());
 }
 
@@ -323,9 +279,9 @@ absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::UnnamedBefore(int
     const std::optional<std::string> snapshot = SnapshotOfFile(name);
     if (!snapshot.has_value() || name != IndexPath(*snapshot)) continue;
     if (StepOfSnapshot(*snapshot) >= step) continue;
-    const std::string prefix = JoinPath(model_dir_, *snapshot);
-    snapshots.push_back(
-        {StepOfSnapshot(*snapshot), prefix, ModificationTime(file_system_, IndexPath(prefix))});
+    SnapshotInfo unnamed = {StepOfSnapshot(*snapshot), JoinPath(model_dir_, *snapshot), {}};
+    unnamed.time = ModificationTimeOf(unnamed, file_system_);
+    snapshots.push_back(std::move(unnamed));
   }
   std::sort(snapshots.begin(), snapshots.end(),
             [](const SnapshotInfo& a, const SnapshotInfo& b) { return a.step < b.step; });
@@ -344,7 +300,7 @@ absl::StatusOr<std::vector<std::string>> CheckpointDirectory::SnapshotFiles() co
 }
 
 absl::Status CheckpointDirectory::RollBack(int64_t step) {
-  ASSIGN_OR_RETURN(std::optional<State> state, ReadState());
+  ASSIGN_OR_RETURN(std::optional<StateFile::State> state, state_file_.Read());
   if (!state.has_value()) state.emplace();
   std::vector<SnapshotInfo>& snapshots = state->snapshots;
   const auto found = std::find_if(snapshots.begin(), snapshots.end(),
@@ -362,7 +318,7 @@ absl::Status CheckpointDirectory::RollBack(int64_t step) {
                                             absl::StrJoin(snapshots, ", ", append_step)));
   }
   snapshots.erase(found + 1, snapshots.end());
-  return WriteState(&*state);
+  return state_file_.Write(&*state);
 }
 
 absl::StatusOr<std::vector<std::string>> CheckpointDirectory::ListTemporaries() const {
@@ -427,87 +383,6 @@ absl::StatusOr<std::optional<DoneMarker>> CheckpointDirectory::ReadDoneMarker() 
 
 absl::Status CheckpointDirectory::RemoveDoneMarker() {
   return keelson::RemoveDoneMarker(file_system_, model_dir_);
-}
-
-std::string CheckpointDirectory::StatePath() const { return JoinPath(model_dir_, kStateName); }
-
-absl::StatusOr<std::optional<CheckpointDirectory::State>> CheckpointDirectory::ReadState() const {
-  ASSIGN_OR_RETURN(const bool exists, IsPresent(StatePath(), file_system_));
-  if (!exists) return std::nullopt;
-  absl::StatusOr<VersionedContent> read = file_system_->ReadVersioned(StatePath(), kMaxStateBytes);
-  if (absl::IsNotFound(read.status())) {
-    return absl::UnavailableError(
-        absl::StrCat(StatePath(), ": found, but not there to be read: ", read.status().message()));
-  }
-  RETURN_IF_ERROR(read.status());
-  ASSIGN_OR_RETURN(const v1::CheckpointState proto, ParseState(read->content, StatePath()));
-  State state;
-  state.version = std::move(read->version);
-  // Absent where TensorFlow 1 wrote the file.
-  const double last_preserved = proto.last_preserved_timestamp();
-  state.last_preserved = last_preserved == 0 ? absl::InfiniteFuture() : FromSeconds(last_preserved);
-  const int count = proto.all_model_checkpoint_paths_size();
-  const bool timed = proto.all_model_checkpoint_timestamps_size() == count;
-  for (int i = 0; i < count; ++i) {
-    ASSIGN_OR_RETURN(SnapshotInfo snapshot, ParseSnapshot(proto.all_model_checkpoint_paths(i)));
-    snapshot.time = timed ? FromSeconds(proto.all_model_checkpoint_timestamps(i))
-                          : ModificationTime(file_system_, IndexPath(snapshot.prefix));
-    state.snapshots.push_back(std::move(snapshot));
-  }
-  return state;
-}
-
-absl::StatusOr<SnapshotInfo> CheckpointDirectory::ParseSnapshot(const std::string& path) const {
-  SnapshotInfo snapshot;
-  ASSIGN_OR_RETURN(snapshot.prefix, PrefixOf(path));
-  const size_t dash = path.rfind('-');
-  const bool has_step = dash != std::string::npos &&
-                        absl::SimpleAtoi(absl::string_view(path).substr(dash + 1), &snapshot.step);
-  if (has_step && snapshot.step >= 0) return snapshot;
-  if (names_ == SnapshotNames::kWithStep) {
-    return BadState(StatePath(), absl::StrCat("'", path,
-                                              "' does not end in -<step>; keelson_ckpt "
-                                              "import makes a snapshot to train from of it"));
-  }
-  snapshot.step = kNoStep;
-  return snapshot;
-}
-
-absl::StatusOr<std::string> CheckpointDirectory::PrefixOf(const std::string& path) const {
-  const std::string joined = JoinPath(model_dir_, path);
-  if (!absl::StrContains(path, '/') || foreign_ == ForeignPaths::kFollowed) return joined;
-  const absl::StatusOr<std::string> root = file_system_->Resolve(model_dir_);
-  const absl::StatusOr<std::string> directory = file_system_->Resolve(DirectoryOf(joined));
-  absl::string_view inner = directory.ok() ? absl::string_view(*directory) : "";
-  if (!root.ok() || !absl::ConsumePrefix(&inner, *root) ||
-      (!inner.empty() && !absl::ConsumePrefix(&inner, "/"))) {
-    return BadState(StatePath(), absl::StrCat("'", path, "': expected a snapshot in ", model_dir_,
-                                              ", found a path that leads elsewhere"));
-  }
-  return JoinPath(JoinPath(model_dir_, inner), BaseName(path));
-}
-
-absl::Status CheckpointDirectory::WriteState(State* state) const {
-  v1::CheckpointState proto;
-  for (const SnapshotInfo& snapshot : state->snapshots) {
-    const bool inside = DirectoryOf(snapshot.prefix) == DirectoryOf(StatePath());
-    proto.add_all_model_checkpoint_paths(inside ? BaseName(snapshot.prefix) : snapshot.prefix);
-    proto.add_all_model_checkpoint_timestamps(ToSeconds(snapshot.time));
-  }
-  proto.set_model_checkpoint_path(*proto.all_model_checkpoint_paths().rbegin());
-  proto.set_last_preserved_timestamp(ToSeconds(state->last_preserved));
-  std::string text;
-  google::protobuf::TextFormat::PrintToString(proto, &text);
-  if (!state->version.empty()) {
-    ASSIGN_OR_RETURN(state->version, file_system_->ReplaceIf(StatePath(), state->version, text));
-    return absl::OkStatus();
-  }
-  // Not ReplaceIf, which may leave an empty file: that would be damage.
-  ASSIGN_OR_RETURN(const bool exists, IsPresent(StatePath(), file_system_));
-  if (exists) {
-    return absl::AbortedError(absl::StrCat(StatePath(), ": another process has made it"));
-  }
-  return WriteFileAtomically(StatePath(), text, file_system_);
 }
 
 // The index is deleted first: the rest after an interruption is no snapshot, and

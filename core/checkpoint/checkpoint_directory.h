@@ -16,18 +16,10 @@
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
 #include "core/checkpoint/done_marker.h"
+#include "core/checkpoint/snapshot_info.h"
+#include "core/checkpoint/state_file.h"
 
 namespace keelson {
-
-inline constexpr int64_t kNoStep = -1;
-
-struct SnapshotInfo {
-  // kNoStep: the name has none (SnapshotNames::kAny).
-  int64_t step = 0;
-  // "MODEL_DIR/model.ckpt-100"; its files are DataPath(prefix, …) and IndexPath(prefix).
-  std::string prefix;
-  absl::Time time;  // of Commit
-};
 
 struct RetentionPolicy {
   // The number of newest snapshots that are kept; 0: all.
@@ -41,18 +33,6 @@ struct RetentionPolicy {
   // What a delta that stays builds on stays, in the state file too (snapshot_chain.h). False: there
   // are no deltas, so that no snapshot is opened to see.
   bool deltas = true;
-};
-
-// What a state file may name beyond the snapshots in its directory and beneath.
-enum class ForeignPaths {
-  kRefused,
-  kFollowed,  // snapshots anywhere, for those who only read
-};
-
-// What the snapshots of a state file are called.
-enum class SnapshotNames {
-  kWithStep,  // they end in "-<step>", as those of a training do
-  kAny,       // those of TensorFlow's programs, for those who only read
 };
 
 // Keeps nothing in memory. One process commits (the chief), any number may list.
@@ -122,32 +102,16 @@ class CheckpointDirectory {
   absl::Status RemoveDoneMarker();
 
  private:
-  struct State {
-    std::vector<SnapshotInfo> snapshots;  // all that are named, oldest first
-    absl::Time last_preserved;
-    std::string version;  // of the state file
-  };
-
-  std::string StatePath() const;
-  // The content of the state file, or nothing if there is none.
-  absl::StatusOr<std::optional<State>> ReadState() const;
   // The complete snapshots of the directory before `step`, oldest first.
   absl::StatusOr<std::vector<SnapshotInfo>> UnnamedBefore(int64_t step) const;
-  absl::StatusOr<SnapshotInfo> ParseSnapshot(const std::string& path) const;
-  // The prefix for a path of the state file.
-  absl::StatusOr<std::string> PrefixOf(const std::string& path) const;
-  // Sets the version of `state` to the new one, where there was a state file before. ABORTED: that
-  // had another version than `state`.
-  absl::Status WriteState(State* state) const;
   // Deletes them; the state file, which has the content `state`, names those again that stay.
-  void DeleteSurplus(absl::Span<const SnapshotInfo> surplus, State* state) const;
+  void DeleteSurplus(absl::Span<const SnapshotInfo> surplus, StateFile::State* state) const;
   absl::Status DeleteSnapshot(const SnapshotInfo& snapshot) const;
 
   FileSystem* const file_system_;
   const std::string model_dir_;
   const Clock* const clock_;
-  const ForeignPaths foreign_;
-  const SnapshotNames names_;
+  const StateFile state_file_;
 };
 
 }  // namespace keelson

@@ -9,6 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_format.h"
+#include "core/checkpoint/checkpoint_directory.h"
 
 namespace keelson {
 namespace {

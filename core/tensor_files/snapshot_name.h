@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/snapshot_info.h"
 
 namespace keelson {
 

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/checkpoint/bundle_reader.h"
-#include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/snapshot_info.h"
 #include "core/checkpoint/stored_tables.h"
 
 namespace keelson {

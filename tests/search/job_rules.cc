@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/job_state.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/cluster/consistency.h"

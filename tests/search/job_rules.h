@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "core/base/file_system_testing.h"
 #include "core/checkpoint/bundle_reader.h"
-#include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/snapshot_info.h"
 #include "core/wire/byte_rope.h"
 #include "evaluator/metrics_log.h"
 #include "keelson/v1/chief_service.pb.h"
