@@ -1,5 +1,7 @@
 #include "chief/lifecycle/job_snapshots.h"
 
+#include <optional>
+
 #include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
@@ -71,8 +73,17 @@ int64_t JobSnapshots::KeptStep(const CoordinatorStatus& job) {
 absl::Status JobSnapshots::Prepare() {
   const absl::Status status = RemoveUncommitted();
   // Other errors may be mended by writing: a directory that is gone is made again.
-  if (cleaned_ && !absl::IsAlreadyExists(status)) return absl::OkStatus();
-  return status;
+  if (!cleaned_ || absl::IsAlreadyExists(status)) return status;
+  return LookForNewest();
+}
+
+absl::Status JobSnapshots::LookForNewest() {
+  if (!snapshotter_->latest_prefix().empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::optional<Snapshotter::Restored> newest, snapshotter_->FindNewest());
+  if (!newest.has_value()) return absl::OkStatus();
+  LogInfo("the snapshot of step ", newest->step, " is in sight again: ", newest->prefix);
+  coordinator_->evaluations()->NameSnapshot(newest->step, newest->state.snapshot_id());
+  return absl::OkStatus();
 }
 
 absl::Status JobSnapshots::Confirm() {

@@ -55,6 +55,8 @@ class JobSnapshots {
   absl::Status WriteWith(absl::FunctionRef<v1::JobState()> take_state);
   // OK: a snapshot may be written.
   absl::Status Prepare();
+  // Where none was in sight when the running job was taken up, one may be now.
+  absl::Status LookForNewest();
   // OK: the snapshot that was written may become valid.
   absl::Status Confirm();
   // The step of a snapshot that survives the retention; kNoStep: none.

@@ -33,6 +33,21 @@ TEST_F(JobSnapshotsTest, ItsEvaluationsAreTheJobs) {
   EXPECT_EQ(coordinator_.reports()->GetStatus().evaluated_step, 1);
 }
 
+// As for a chief that took the running job up while the model directory was away.
+TEST_F(JobSnapshotsTest, OneThatIsInSightAgainIsTheJobsAndStays) {
+  DoLease();
+  ASSERT_EQ(snapshots_.Write(), absl::OkStatus());
+  const uint64_t id = (*snapshotter_.FindNewest())->state.snapshot_id();
+  Snapshotter next(&directory_, &servers_, RetentionPolicy{5, 0}, &clock_);
+  JobSnapshots snapshots(&directory_, &next, &servers_, &coordinator_, &leadership_);
+  // A try of this chief that failed.
+  coordinator_.evaluations()->NameSnapshot(1, id + 1);
+  ASSERT_EQ(snapshots.Write(), absl::OkStatus());
+  EXPECT_EQ((*next.FindNewest())->state.snapshot_id(), id);
+  coordinator_.evaluations()->AcknowledgeEvaluation(1, id, {});
+  EXPECT_EQ(coordinator_.reports()->GetStatus().evaluated_step, 1);
+}
+
 TEST_F(JobSnapshotsTest, AServerThatObeysAnotherChiefPreventsItAndEndsTheLeadership) {
   DoLease();
   fakes_[1].Replace();

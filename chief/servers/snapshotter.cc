@@ -140,9 +140,21 @@ absl::Status Snapshotter::Complete(const Attempt& attempt, const v1::JobState& s
   RetentionPolicy retention = retention_;
   retention.kept_step = kept_step;
   return directory_->Commit(state.global_step(), retention, [&]() -> absl::Status {
+    RETURN_IF_ERROR(CheckNotCommitted(attempt));
     RETURN_IF_ERROR(confirm());
     return Publish(attempt);
   });
+}
+
+absl::Status Snapshotter::CheckNotCommitted(const Attempt& attempt) const {
+  if (!latest_prefix().empty() || damaged_.contains(attempt.prefix)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> named, directory_->ListNamed());
+  const bool committed = std::any_of(named.begin(), named.end(), [&](const SnapshotInfo& snapshot) {
+    return snapshot.prefix == attempt.prefix;
+  });
+  if (!committed) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      attempt.prefix, ": expected none, found in the state file, which was out of sight before"));
 }
 
 absl::Status Snapshotter::Publish(const Attempt& attempt) {
@@ -199,6 +211,7 @@ absl::StatusOr<std::optional<Snapshotter::Restored>> Snapshotter::FindNewest() {
       return Restored{snapshot.prefix, snapshot.step, *std::move(state)};
     }
     if (!IsDamagedSnapshot(state.status())) return state.status();
+    if (absl::IsDataLoss(state.status())) damaged_.insert(snapshot.prefix);
   }
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 #define KEELSON_CHIEF_SERVERS_SNAPSHOTTER_H_
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,13 +66,14 @@ class Snapshotter {
   // `confirm` is called before the final names are given, and says whether this chief may commit;
   // its error becomes the snapshot's. ABORTED: somebody else has committed meanwhile. UNAVAILABLE:
   // storage does not find a part that was written, or a server is away; another try may succeed. If
-  // the latest snapshot has that step already, nothing is written. A missing model directory is
-  // created again. On an error those files of this attempt are removed that have no final name yet,
-  // and the latest snapshot is what it was. The snapshot of `kept_step` (kNoStep: none) stays
-  // beside those that the retention keeps. By the policy of deltas, it is one on the newest
-  // snapshot that this object has committed; whole where a server does not know what has changed
-  // since, where that is more than half of the rows, and when the deltas have become half as large
-  // as the whole snapshot below them.
+  // the latest snapshot has that step already, nothing is written; where no snapshot is known here,
+  // and the state file names one of that step, it is UNAVAILABLE, too, and FindNewest may know it.
+  // A missing model directory is created again. On an error those files of this attempt are removed
+  // that have no final name yet, and the latest snapshot is what it was. The snapshot of
+  // `kept_step` (kNoStep: none) stays beside those that the retention keeps. By the policy of
+  // deltas, it is one on the newest snapshot that this object has committed; whole where a server
+  // does not know what has changed since, where that is more than half of the rows, and when the
+  // deltas have become half as large as the whole snapshot below them.
   absl::Status Write(
       absl::FunctionRef<v1::JobState()> take_state,
       absl::FunctionRef<absl::Status()> confirm = [] { return absl::OkStatus(); },
@@ -84,6 +86,7 @@ class Snapshotter {
   };
 
   // The newest snapshot whose job state can be read, which becomes the latest; nothing: none can.
+  // Not during Write.
   absl::StatusOr<std::optional<Restored>> FindNewest();
 
   // Tries the snapshots of the directory, newest first: reads the job state and lets `restore` use
@@ -128,6 +131,9 @@ class Snapshotter {
   absl::Status Complete(const Attempt& attempt, const v1::JobState& state,
                         std::vector<BundleIndexEntry> entries,
                         absl::FunctionRef<absl::Status()> confirm, int64_t kept_step);
+  // UNAVAILABLE: a predecessor has committed a snapshot of that step, which was out of sight when
+  // this object looked for the newest one.
+  absl::Status CheckNotCommitted(const Attempt& attempt) const;
   // Gives the attempt's files their final names.
   absl::Status Publish(const Attempt& attempt);
   absl::Status EnsureDirectory();
@@ -144,6 +150,8 @@ class Snapshotter {
   const Clock* const clock_;
 
   DeltaChain deltas_;  // used by Write alone
+  // Prefixes of snapshots that FindNewest could not read.
+  std::set<std::string> damaged_;
 
   mutable Mutex mu_;
   std::optional<SnapshotInfo> latest_ ABSL_GUARDED_BY(mu_);

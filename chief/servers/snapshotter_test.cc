@@ -197,6 +197,35 @@ TEST_F(SnapshotterTest, ASavedStepIsNotWrittenOver) {
   EXPECT_TRUE(BundleReader::Open(directory_.SnapshotPrefix(1)).ok());
 }
 
+// An interruption would leave files of both.
+TEST_F(SnapshotterTest, ASnapshotThatWasOutOfSightIsNotWrittenOver) {
+  Write(1);
+  const std::string index = IndexPath(directory_.SnapshotPrefix(1));
+  const auto before = ReadFile(index);
+  const std::unique_ptr<Snapshotter> next = NewSnapshotter();
+  const auto write = [&] {
+    return next->Write([] {
+      v1::JobState state = StateOfStep(1);
+      state.set_snapshot_id(7);
+      return state;
+    });
+  };
+  EXPECT_EQ(write().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(*ReadFile(index), *before);
+  ASSERT_TRUE(next->FindNewest()->has_value());
+  EXPECT_EQ(write(), absl::OkStatus());
+  EXPECT_EQ(*ReadFile(index), *before);
+}
+
+TEST_F(SnapshotterTest, ADamagedSnapshotIsWrittenOver) {
+  Write(1);
+  Damage(1);
+  const std::unique_ptr<Snapshotter> next = NewSnapshotter();
+  ASSERT_FALSE(next->FindNewest()->has_value());
+  EXPECT_EQ(next->Write([] { return StateOfStep(1); }), absl::OkStatus());
+  EXPECT_TRUE(BundleReader::Open(directory_.SnapshotPrefix(1)).ok());
+}
+
 TEST_F(SnapshotterTest, APartThatIsOutOfSightWhenItGetsItsNameIsStorageThatErrs) {
   MemoryFileSystem files;
   ASSERT_EQ(files.CreateDirectories("/model"), absl::OkStatus());
