@@ -11,8 +11,9 @@ chief_bench measured, and says by how much the prediction is wrong.
 
 import argparse
 import json
+import math
 import sys
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 Features = Tuple[float, ...]
 T = TypeVar("T")
@@ -27,11 +28,27 @@ class Linear(NamedTuple):
     worker: float = 0
     server: float = 0
     worker_server: float = 0
-    worker_worker: float = 0
 
     def at(self, workers: int, servers: int) -> float:
-        alone = self.fixed + self.worker * workers + self.server * servers
-        return alone + (self.worker_server * servers + self.worker_worker * workers) * workers
+        return self.fixed + self.worker * workers + (self.server + self.worker_server * workers) * servers
+
+
+class Curve(NamedTuple):
+    """A cost that was measured at some numbers of workers, ascending: between and beyond them it is straight in the
+    logarithms of both."""
+
+    points: Tuple[Tuple[int, float], ...] = ()
+
+    def at(self, workers: int, servers: int) -> float:
+        del servers  # those that it was measured with
+        if not self.points:
+            return 0
+        if len(self.points) == 1:
+            return self.points[0][1] * workers / self.points[0][0]
+        segment = sum(workers > size for size, _ in self.points[1:-1])
+        (size, cost), (next_size, next_cost) = self.points[segment : segment + 2]
+        exponent = math.log(next_cost / cost) / math.log(next_size / size)
+        return float(cost * (workers / size) ** exponent)
 
 
 class Costs(NamedTuple):
@@ -43,7 +60,7 @@ class Costs(NamedTuple):
     chief_bytes: Linear = Linear()
     chief_threads: Linear = Linear()
     job_state_bytes: Linear = Linear()
-    round_ms: Linear = Linear()
+    round_ms: Curve = Curve()
     # Processor time of a server for a gigabyte in and one out, with Adam (docs/operations.md).
     server_cpu_s_per_gb: float = 0.47
     # Memory of a server and of a worker over what they hold.
@@ -113,7 +130,7 @@ def heartbeat_rate(workers: int) -> float:
 
 
 def needs_of(job: Job, costs: Costs) -> Needs:
-    def at(cost: Linear) -> float:
+    def at(cost: Union[Linear, Curve]) -> float:
         return cost.at(job.workers, job.servers)
 
     calls = heartbeat_rate(job.workers) + job.step_rate  # of each worker, a second
@@ -193,23 +210,29 @@ def least_squares(points: Sequence[Tuple[Features, float]], used: Sequence[int])
     return None if found is None else [value / s for value, s in zip(found, scale)]
 
 
-def fit(points: Sequence[Tuple[int, int, float]], used: Optional[List[int]] = None) -> Linear:
-    """The cost through (workers, servers, value): the features that the points can tell apart (or those of Linear that
-    are given), none negative."""
-    features = [((1.0, w, s, w * s, w * w), value) for w, s, value in points]
+def fit(points: Sequence[Tuple[int, int, float]]) -> Linear:
+    """The cost through (workers, servers, value): the features that the points can tell apart, none negative."""
+    features = [((1.0, w, s, w * s), value) for w, s, value in points]
     many_workers = len({w for w, _, _ in points}) > 1
     many_servers = len({s for _, s, _ in points}) > 1
-    if used is None:
-        used = [0] + [1] * many_workers + [2] * many_servers
-        used += [3] * (many_workers and many_servers and len(points) > 3)
+    used = [0] + [1] * many_workers + [2] * many_servers
+    used += [3] * (many_workers and many_servers and len(points) > 3)
     while used:
         found = least_squares(features, used)
         if found is not None and min(found) >= 0:
             coefficients = dict(zip(used, found))
-            return Linear(*(coefficients.get(i, 0.0) for i in range(5)))
+            return Linear(*(coefficients.get(i, 0.0) for i in range(4)))
         # The most negative one goes, or the last where there are too few points.
         used.pop(len(used) - 1 if found is None else found.index(min(found)))
     return Linear()
+
+
+def curve(points: Sequence[Tuple[int, int, float]]) -> Curve:
+    """Through (workers, servers, value); several values of one number of workers count as their geometric mean."""
+    logarithms: Dict[int, List[float]] = {}
+    for workers, _, value in points:
+        logarithms.setdefault(workers, []).append(math.log(value))
+    return Curve(tuple((w, math.exp(sum(logs) / len(logs))) for w, logs in sorted(logarithms.items())))
 
 
 def points_of(results: Iterable[dict], mode: str, *keys: str) -> List[Tuple[int, int, float]]:
@@ -260,8 +283,7 @@ def changes_of(reports: Iterable[object]) -> Dict[str, Any]:
     changes: Dict[str, Any] = {name: fit(points) for name, points in wanted.items() if points}
     rounds = points_of(results, "synchronous", "round_ms", "median")
     if rounds:
-        # Each report is looked up among the tickets of the round, one of each worker.
-        changes["round_ms"] = fit(rounds, [1, 4] if len({w for w, _, _ in rounds}) > 1 else [1])
+        changes["round_ms"] = curve(rounds)
     if writes:
         changes["snapshot_gb_per_s"] = sorted(writes)[len(writes) // 2]
     return changes
@@ -461,7 +483,7 @@ DEFAULT_COSTS = Costs(
     chief_bytes=Linear(fixed=42400000.0, server=85400.0, worker_server=232.0),
     chief_threads=Linear(fixed=19.0, server=2.0),
     job_state_bytes=Linear(worker=95.9, worker_server=0.000141),
-    round_ms=Linear(worker=0.1, worker_worker=0.00019),
+    round_ms=Curve(((100, 13.0), (1000, 76.7), (3000, 1753.0))),
 )
 
 

@@ -81,6 +81,28 @@ class NeedsTest(unittest.TestCase):
             self.assertGreater(load, 1)
 
 
+class RoundTest(unittest.TestCase):
+    def round_ms(self, *measured):
+        return scale.changes_of(
+            [{"results": [dict(result(w), synchronous={"round_ms": {"median": ms}}) for w, ms in measured]}]
+        )["round_ms"]
+
+    def test_is_what_was_measured_where_it_was(self):
+        measured = [(3000, 1753.0), (100, 13.0), (1000, 76.7)]
+        found = self.round_ms(*measured)
+        for workers, ms in measured:
+            self.assertAlmostEqual(found.at(workers, 100), ms)
+
+    def test_is_a_power_of_the_workers_between_the_sizes_and_beyond(self):
+        found = self.round_ms((100, 10.0), (1000, 100.0), (2000, 400.0))
+        for workers, ms in ((10, 1.0), (500, 50.0), (1500, 225.0), (10000, 10000.0)):
+            self.assertAlmostEqual(found.at(workers, 100), ms)
+
+    def test_one_size_is_in_proportion_and_several_values_of_one_have_a_mean(self):
+        self.assertAlmostEqual(self.round_ms((1000, 76.0)).at(100, 100), 7.6)
+        self.assertAlmostEqual(self.round_ms((1000, 50.0), (1000, 200.0)).at(1000, 100), 100)
+
+
 class CheckTest(unittest.TestCase):
     def test_a_report_predicts_itself(self):
         report = {"results": [result(100, cores=0.16), result(1000, cores=0.4)]}
