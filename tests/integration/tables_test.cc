@@ -14,6 +14,7 @@
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/snapshot_chain.h"
+#include "core/checkpoint/stored_tables.h"
 #include "core/config/train_config.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -169,43 +170,81 @@ int64_t NewestStep(const std::string& model_dir) {
   return snapshots->empty() ? 0 : snapshots->back().step;
 }
 
-// All rows, then a few between a snapshot and the next one.
-TEST(TablesTest, DeltasHaveEveryUpdateOnAnyNumberOfServers) {
-  TableJob job;
-  constexpr uint32_t kEpochs = 40;
-  constexpr uint32_t kSteps = kEpochs * kCountedRecords / kCountedBatch;
+constexpr uint32_t kDeltasEpochs = 40;
+constexpr uint32_t kDeltasSteps = kDeltasEpochs * kCountedRecords / kCountedBatch;
+
+// The rows of a job that has written at least three deltas on two servers, and three on three, and
+// ended on one.
+CountedRows TrainInDeltas(TableJob* job) {
   // Rounds are granted one by one, so few rows change between two snapshots on a fast machine too.
-  job.counted.mode = "synchronous { replicas_to_aggregate: 1 }";
-  job.counted.epochs = kEpochs;
-  job.counted.save_steps = 2;
-  job.counted.keep_max = 0;
-  job.counted.full_every = 5;
-  const v1::TrainConfig config = ConfigOf(job);
+  job->counted.mode = "synchronous { replicas_to_aggregate: 1 }";
+  job->counted.epochs = kDeltasEpochs;
+  job->counted.save_steps = 2;
+  job->counted.keep_max = 0;
+  job->counted.full_every = 5;
+  const std::string& model_dir = job->model_dir;
+  const v1::TrainConfig config = ConfigOf(*job);
   for (const int servers : {2, 3}) {
-    const int64_t begin = NewestStep(job.model_dir);
+    const int64_t begin = NewestStep(model_dir);
     LocalCluster cluster({servers, 1, false, config});
     const auto train_to = [&](int64_t steps) {
       cluster.gate().CloseAt(steps);
       if (steps == 45) cluster.Start();
       cluster.WaitForSnapshot(begin + steps - 1);
     };
-    const int deltas = CountDeltas(job.model_dir) + 3;
-    for (int64_t steps = 45; steps < 600 && CountDeltas(job.model_dir) < deltas; steps += 5) {
+    const int deltas = CountDeltas(model_dir) + 3;
+    for (int64_t steps = 45; steps < 600 && CountDeltas(model_dir) < deltas; steps += 5) {
       train_to(steps);
     }
-    EXPECT_GE(CountDeltas(job.model_dir), deltas);
+    EXPECT_GE(CountDeltas(model_dir), deltas);
     EXPECT_EQ(cluster.StopChief().code(), absl::StatusCode::kCancelled);
-    CheckAllRowCounts(job.model_dir);
+    CheckAllRowCounts(model_dir);
   }
   LocalCluster cluster({1, 1, false, config});
   cluster.Start();
   cluster.ExpectDone();
-  CheckAllRowCounts(job.model_dir);
-  const CountedRows rows = ReadCountedRows(absl::StrCat(job.model_dir, "/model.ckpt-", kSteps));
+  CheckAllRowCounts(model_dir);
+  return ReadCountedRows(absl::StrCat(model_dir, "/model.ckpt-", kDeltasSteps));
+}
+
+// All rows, then a few between a snapshot and the next one.
+TEST(TablesTest, DeltasHaveEveryUpdateOnAnyNumberOfServers) {
+  TableJob job;
+  const CountedRows rows = TrainInDeltas(&job);
   EXPECT_EQ(rows.size(), kCommonIds + kCountedRecords);
   for (const auto& [id, row] : rows) {
-    EXPECT_EQ(row.updates, id < kCommonIds ? kSteps : kEpochs) << id;
+    EXPECT_EQ(row.updates, id < kCommonIds ? kDeltasSteps : kDeltasEpochs) << id;
   }
+}
+
+// The ids that the deltas of a directory say were erased.
+int64_t CountErased(const std::string& model_dir) {
+  const auto snapshots = CheckpointDirectory(FileSystem::Real(), model_dir, Clock::Real()).List();
+  EXPECT_TRUE(snapshots.ok()) << snapshots.status();
+  int64_t erased = 0;
+  for (const SnapshotInfo& snapshot : *snapshots) {
+    const auto bundle = BundleReader::Open(snapshot.prefix);
+    EXPECT_TRUE(bundle.ok()) << bundle.status();
+    const auto tables = StoredTables::Open(bundle->get());
+    EXPECT_TRUE(tables.ok()) << tables.status();
+    erased += tables->Find("weights")->total_erased;
+  }
+  return erased;
+}
+
+// A record's own id comes every 40 steps, and loses its row before; on the way from two servers to
+// three and to one, rows are in the whole snapshot that a delta has erased, and come back.
+TEST(TablesTest, RowsThatHaveExpiredStayGoneInDeltasOnAnyNumberOfServers) {
+  TableJob job;
+  job.counted.sequential = true;
+  job.counted.limits = "expire_after_steps: 30";
+  int64_t there = 0;
+  for (const auto& [id, row] : TrainInDeltas(&job)) {
+    EXPECT_EQ(row.updates, id < kCommonIds ? kDeltasSteps : 1u) << id;
+    if (id >= kCommonIds && row.last_step >= kDeltasSteps - 30) ++there;
+  }
+  EXPECT_EQ(there, 30 * kCountedBatch);
+  EXPECT_GT(CountErased(job.model_dir), 100);
 }
 
 TEST(TablesTest, AServerThatDiesBetweenDeltasLosesNoRowsUpdate) {
