@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(const v1::ModelConfig& conf
 absl::Status Model::CreateParts(DeviceGroup* group, absl::Span<Device* const> devices) {
   if (!spec_.tables.empty() && devices.size() > 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("model.tables: expected one device, found ", devices.size()));
+        absl::StrCat("device: expected one for a model with tables, found ", devices.size()));
   }
   ASSIGN_OR_RETURN(replicas_, ReplicaGroup::Create(&spec_, group, devices));
   ASSIGN_OR_RETURN(loss_, LossTransfer::Create(devices.front()));

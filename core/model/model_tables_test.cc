@@ -328,7 +328,7 @@ TEST_P(ModelTablesTest, RefusesRowsThatAreNotTheBatchs) {
 TEST_P(ModelTablesTest, ModelsWithTablesHaveOneDevice) {
   const auto group = NewGroup(2);
   EXPECT_EQ(Model::Create(ParseModel(OverTables()), group.get()).status(),
-            absl::InvalidArgumentError("model.tables: expected one device, found 2"));
+            absl::InvalidArgumentError("device: expected one for a model with tables, found 2"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ModelTablesTest, AllTestDevices(), TestDeviceName);
