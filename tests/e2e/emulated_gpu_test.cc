@@ -126,6 +126,40 @@ TEST_F(EmulatedGpuTest, AutoFallsBackToTheCpuAndSaysWhy) {
   EXPECT_THAT(job.Log(WorkerTask(0)), HasSubstr("training on cpu"));
 }
 
+// ---- Models with tables, whose rows are not copied to several GPUs.
+
+constexpr char kTableJob[] = R"(
+  model {
+    features { name: "field0" id {} }
+    tables { name: "weights" dim: 1 }
+    layers { embedding { table: "weights" } }
+    loss { kind: SIGMOID_CROSS_ENTROPY label: "clicked" }
+  }
+  optimizer { adagrad {} }
+  learning_rate { base: 0.1 }
+  data { generated_ctr { train_records: 1000 eval_records: 100 } }
+  train { batch_size: 16 seed: 3 summary_steps: 6 max_steps: 24 }
+)";
+
+TEST(EmulatedGpuTablesTest, OneGpuTrainsAModelWithTables) {
+  Job job = MakeJob(1, kTableJob);
+  UseGpus(&job, WorkerTask(0), 1);
+  for (const Task& task : {PsTask(0), PsTask(1), kChiefTask}) job.Start(task);
+  job.Start(WorkerTask(0), {"--device=cuda"});
+  job.ExpectAllDone(kHangLimit);
+  EXPECT_THAT(job.Log(WorkerTask(0)), HasSubstr("training on cuda:0"));
+}
+
+TEST(EmulatedGpuTablesTest, SeveralGpusAreRefusedForAModelWithTables) {
+  Job job = MakeJob(1, kTableJob);
+  UseGpus(&job, WorkerTask(0), 2);
+  for (const Task& task : {PsTask(0), PsTask(1), kChiefTask}) job.Start(task);
+  job.Start(WorkerTask(0), {"--device=cuda:0,1"});
+  job.ExpectExit(WorkerTask(0), kPermanent);
+  ExpectOneError({kPermanent, job.Log(WorkerTask(0))}, kPermanent,
+                 {"device: expected one for a model with tables, found 2"});
+}
+
 // ---- Workers without the GPU that they must use: they end at once.
 
 struct MissingGpuCase {

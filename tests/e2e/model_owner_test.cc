@@ -76,6 +76,27 @@ TEST_F(ModelOwnerE2eTest, AnotherConfigurationGoesOnOnlyWhenItIsAccepted) {
   EXPECT_THAT(run.log, HasSubstr(absl::StrCat("model.ckpt-", *step, ": step ", *step)));
 }
 
+// The servers find that the snapshot is another model's; the one that was trained stays described.
+TEST_F(ModelOwnerE2eTest, AnAcceptedConfigurationThatCannotGoOnLeavesTheModelsOne) {
+  Start();
+  WaitUntilItTrains();
+  Stop();
+  const absl::StatusOr<int64_t> step = VerifiedLatestStep(job_.model_dir());
+  ASSERT_TRUE(step.ok()) << step.status();
+  const std::string other = absl::StrCat(DirectoryOf(job_.model_dir()), "/other.textproto");
+  ASSERT_EQ(WriteFileAtomically(
+                other, absl::StrReplaceAll(JobConfig(kEndless), {{"units: 128", "units: 64"}})),
+            absl::OkStatus());
+  ExpectOneError(RunProgram(Role::kChief, {absl::StrCat("--config=", other),
+                                           absl::StrCat("--model_dir=", job_.model_dir()),
+                                           "--compute_threads=1", "--accept_new_config"}),
+                 kPermanent, {"hidden/kernel"});
+  const ProgramRun run =
+      RunProgram(Role::kChief, Flags({absl::StrCat("--training_steps=", *step + 10)}));
+  EXPECT_EQ(run.exit_code, 0) << run.log;
+  EXPECT_THAT(run.log, HasSubstr(absl::StrCat("model.ckpt-", *step, ": step ", *step)));
+}
+
 // Stops the owner of the directory, but not while it renews: nobody waits for one that holds the
 // file itself. Another machine, which the test plays, shares the files, but not the locks of this
 // one's kernel.
