@@ -36,11 +36,10 @@ constexpr size_t kPrintedLogBytes = 3000;
 
 }  // namespace
 
-SoakJob::SoakJob(const CountingJobOptions& options, uint64_t seed)
+SoakJob::SoakJob(const std::string& config, uint64_t seed)
     : start_(absl::Now()),
       random_(seed),
-      job_({.ps = kSoakServers, .workers = kSoakWorkers, .evaluators = kSoakEvaluators},
-           CountingJobConfig(options)) {
+      job_({.ps = kSoakServers, .workers = kSoakWorkers, .evaluators = kSoakEvaluators}, config) {
   job_.AddFlag(Role::kChief, "--lease=3");
   job_.AddFlag(Role::kChief, "--owner_lease=2");
   job_.RunBehind(BehindFaultyStorage(model_dir(), HangingMarker(), ErringMarker()));

@@ -1,4 +1,4 @@
-// A counting job in a soak: its processes and links, which of them are broken, and what may
+// The job of a soak: its processes and links, which of them are broken, and what may
 // therefore be missing at the end.
 #ifndef KEELSON_TESTS_SOAK_SOAK_JOB_H_
 #define KEELSON_TESTS_SOAK_SOAK_JOB_H_
@@ -14,7 +14,6 @@
 #include "absl/time/time.h"
 #include "core/cluster/consistency.h"
 #include "tests/soak/process_watch.h"
-#include "tests/support/counting_job.h"
 #include "tests/support/job.h"
 
 namespace keelson {
@@ -37,8 +36,8 @@ class SoakJob {
   // What a file of the model directory does. The lost directory is a file at its place meanwhile.
   enum class Storage { kGood, kHangs, kErrs, kLost };
 
-  // All that is drawn comes from `seed`.
-  SoakJob(const CountingJobOptions& options, uint64_t seed);
+  // `config` is the text of a TrainConfig. All that is drawn comes from `seed`.
+  SoakJob(const std::string& config, uint64_t seed);
   ~SoakJob();
 
   Job& job() { return job_; }

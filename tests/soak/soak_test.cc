@@ -1,8 +1,9 @@
-// A counting job under random storms for some minutes; then all is healed, and what must hold is
-// checked. tests/soak.sh runs it.
+// A job whose arithmetic is known under random storms for some minutes; then all is healed, and
+// what must hold is checked. tests/soak.sh runs it.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,12 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/clock.h"
+#include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/cluster/consistency.h"
 #include "gtest/gtest.h"
 #include "tests/soak/soak_job.h"
+#include "tests/soak/soak_model.h"
 #include "tests/soak/storm_sequence.h"
-#include "tests/support/counting_job.h"
 #include "tests/support/model_directory.h"
 
 namespace keelson {
@@ -38,11 +40,8 @@ int64_t NumberFromEnvironment(const char* name, int64_t otherwise) {
   return number;
 }
 
-CountingJobOptions JobOptions(absl::Duration duration) {
-  CountingJobOptions options;
-  options.max_steps = std::max<int64_t>(2000, kMostStepsPerSecond * absl::ToInt64Seconds(duration));
-  options.save_steps = 100;
-  return options;
+int64_t StepsFor(absl::Duration duration) {
+  return std::max<int64_t>(2000, kMostStepsPerSecond * absl::ToInt64Seconds(duration));
 }
 
 void PlayStorms(SoakJob* job, StormSequence* storms, absl::Duration duration) {
@@ -82,10 +81,10 @@ void AwaitEnd(SoakJob* job, StormSequence* storms) {
   job->job().ExpectAllDone(absl::ZeroDuration());
 }
 
-void CheckCounts(const CountedSnapshot& last, int64_t max_steps, SoakJob* job) {
-  EXPECT_EQ(last.global_step, max_steps);
-  for (int s = 0; s < kSoakServers; ++s) {
-    const int64_t updates = last.updates[s];
+// Of the last snapshot.
+void CheckCounts(const std::vector<int64_t>& pushes, int64_t max_steps, SoakJob* job) {
+  for (int s = 0; s < static_cast<int>(pushes.size()); ++s) {
+    const int64_t updates = pushes[static_cast<size_t>(s)];
     // A server that never crashed has every step; a step is done again only when its report was
     // lost.
     if (!job->HasLostSteps(s)) {
@@ -108,19 +107,26 @@ void CheckEvaluations(const std::string& model_dir, int64_t max_steps) {
   EXPECT_EQ(*steps.rbegin(), max_steps);
 }
 
-void CheckEnd(int64_t max_steps, SoakJob* job) {
+int64_t GlobalStepOf(const std::string& prefix) {
+  const auto bundle = BundleReader::Open(prefix);
+  EXPECT_TRUE(bundle.ok()) << bundle.status();
+  return bundle.ok() ? (*bundle)->ReadInt64("global_step").value_or(-1) : -1;
+}
+
+void CheckEnd(const SoakModel& model, int64_t max_steps, SoakJob* job) {
   EXPECT_EQ(*DoneStep(job->model_dir()), max_steps);
   const auto snapshots =
       CheckpointDirectory(FileSystem::Real(), job->model_dir(), Clock::Real()).List();
   ASSERT_TRUE(snapshots.ok()) << snapshots.status();
   ASSERT_FALSE(snapshots->empty());
-  CountedSnapshot last;
+  std::vector<int64_t> last;
   for (const SnapshotInfo& info : *snapshots) {
-    const auto snapshot = ReadCountedSnapshot(info.prefix);
-    ASSERT_TRUE(snapshot.ok()) << snapshot.status();
-    last = *snapshot;
-    EXPECT_EQ(last.global_step, info.step);
+    const auto pushes = model.count_pushes(info.prefix);
+    ASSERT_TRUE(pushes.ok()) << pushes.status();
+    last = *pushes;
+    EXPECT_EQ(GlobalStepOf(info.prefix), info.step);
   }
+  EXPECT_EQ(snapshots->back().step, max_steps);
   CheckCounts(last, max_steps, job);
   CheckEvaluations(job->model_dir(), max_steps);
 }
@@ -128,9 +134,12 @@ void CheckEnd(int64_t max_steps, SoakJob* job) {
 TEST(SoakTest, NothingIsLostUnderRandomStorms) {
   const int64_t seconds = NumberFromEnvironment("KEELSON_SOAK_SECONDS", 120);
   const int64_t seed = NumberFromEnvironment("KEELSON_SOAK_SEED", 1);
-  std::printf("seed %lld, %lld s\n", static_cast<long long>(seed), static_cast<long long>(seconds));
-  const CountingJobOptions options = JobOptions(absl::Seconds(seconds));
-  SoakJob job(options, static_cast<uint64_t>(seed));
+  const int64_t max_steps = StepsFor(absl::Seconds(seconds));
+  std::mt19937_64 random(static_cast<uint64_t>(seed));
+  const SoakModel model = DrawSoakModel(max_steps, &random);
+  std::printf("seed %lld, %lld s, %s\n", static_cast<long long>(seed),
+              static_cast<long long>(seconds), model.name.c_str());
+  SoakJob job(model.config, static_cast<uint64_t>(seed));
   StormSequence storms(&job);
   job.StartAll();
   PlayStorms(&job, &storms, absl::Seconds(seconds));
@@ -140,7 +149,7 @@ TEST(SoakTest, NothingIsLostUnderRandomStorms) {
   for (const SoakJob::Link& link : job.links()) link.proxy->Heal();
   LeaveSynchronousMode(&job, &storms);
   AwaitEnd(&job, &storms);
-  CheckEnd(options.max_steps, &job);
+  CheckEnd(model, max_steps, &job);
   std::printf("storms:\n%s", storms.Counts().c_str());
   if (!HasFailure()) return;
   std::printf("seed %lld failed; what happened:\n", static_cast<long long>(seed));
