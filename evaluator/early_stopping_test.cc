@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
 
-v1::EvaluationConfig::EarlyStopping Patience(int64_t patience, const char* metric = "loss") {
+v1::EvaluationConfig::EarlyStopping WithPatience(int64_t patience, const char* metric = "loss") {
   v1::EvaluationConfig::EarlyStopping config;
   config.set_metric(metric);
   config.set_patience(patience);
@@ -32,13 +32,13 @@ std::map<int64_t, EvaluationRecord> Values(const std::vector<double>& values,
 }
 
 TEST(EarlyStoppingTest, GoesOnWhileTheMetricGetsBetter) {
-  EXPECT_FALSE(JudgeEarlyStopping(Patience(1), {}, kNoEnd).has_value());
-  EXPECT_FALSE(JudgeEarlyStopping(Patience(1), Values({3, 2, 1}), kNoEnd).has_value());
-  EXPECT_FALSE(JudgeEarlyStopping(Patience(2), Values({3, 4, 2, 2, 1}), kNoEnd).has_value());
+  EXPECT_FALSE(JudgeEarlyStopping(WithPatience(1), {}, kNoEnd).has_value());
+  EXPECT_FALSE(JudgeEarlyStopping(WithPatience(1), Values({3, 2, 1}), kNoEnd).has_value());
+  EXPECT_FALSE(JudgeEarlyStopping(WithPatience(2), Values({3, 4, 2, 2, 1}), kNoEnd).has_value());
 }
 
 TEST(EarlyStoppingTest, EndsAfterSoManyInVain) {
-  const auto stop = JudgeEarlyStopping(Patience(2), Values({3, 1, 2, 1, 0.5}), kNoEnd);
+  const auto stop = JudgeEarlyStopping(WithPatience(2), Values({3, 1, 2, 1, 0.5}), kNoEnd);
   ASSERT_TRUE(stop.has_value());
   EXPECT_EQ(stop->step, 400);
   EXPECT_EQ(stop->best_step, 200);
@@ -48,7 +48,7 @@ TEST(EarlyStoppingTest, EndsAfterSoManyInVain) {
 }
 
 TEST(EarlyStoppingTest, MoreIsBetterForAScore) {
-  const auto config = Patience(2, "accuracy");
+  const auto config = WithPatience(2, "accuracy");
   EXPECT_FALSE(
       JudgeEarlyStopping(config, Values({0.1, 0.2, 0.3, 0.4}, "accuracy"), kNoEnd).has_value());
   const auto stop = JudgeEarlyStopping(config, Values({0.4, 0.3, 0.2}, "accuracy"), kNoEnd);
@@ -57,7 +57,7 @@ TEST(EarlyStoppingTest, MoreIsBetterForAScore) {
 }
 
 TEST(EarlyStoppingTest, ALittleBetterIsNotBetter) {
-  auto config = Patience(3);
+  auto config = WithPatience(3);
   config.set_min_delta(0.5);
   const auto values = Values({3, 2.75, 2.5, 2.25, 2});
   // The third is better by exactly the delta, the fourth by more.
@@ -67,7 +67,7 @@ TEST(EarlyStoppingTest, ALittleBetterIsNotBetter) {
 }
 
 TEST(EarlyStoppingTest, NotBeforeTheFirstSteps) {
-  auto config = Patience(1);
+  auto config = WithPatience(1);
   config.set_min_steps(350);
   EXPECT_FALSE(JudgeEarlyStopping(config, Values({1, 2, 3}), kNoEnd).has_value());
   EXPECT_EQ(JudgeEarlyStopping(config, Values({1, 2, 3, 4}), kNoEnd)->step, 400);
@@ -75,27 +75,27 @@ TEST(EarlyStoppingTest, NotBeforeTheFirstSteps) {
 }
 
 TEST(EarlyStoppingTest, WhatIsNoNumberIsInVain) {
-  const auto stop = JudgeEarlyStopping(Patience(2), Values({1, NAN, NAN}), kNoEnd);
+  const auto stop = JudgeEarlyStopping(WithPatience(2), Values({1, NAN, NAN}), kNoEnd);
   ASSERT_TRUE(stop.has_value());
   EXPECT_EQ(stop->best_step, 100);
-  const auto never = JudgeEarlyStopping(Patience(2), Values({NAN, NAN}), kNoEnd);
+  const auto never = JudgeEarlyStopping(WithPatience(2), Values({NAN, NAN}), kNoEnd);
   ASSERT_TRUE(never.has_value());
   EXPECT_FALSE(never->best_step.has_value());
   EXPECT_EQ(never->reason,
             "early stopping: loss has not become better than any number in 2 evaluations");
-  EXPECT_FALSE(JudgeEarlyStopping(Patience(2), Values({NAN, 5, NAN}), kNoEnd).has_value());
+  EXPECT_FALSE(JudgeEarlyStopping(WithPatience(2), Values({NAN, 5, NAN}), kNoEnd).has_value());
 }
 
 TEST(EarlyStoppingTest, AnEvaluationWithoutTheMetricDoesNotCount) {
   auto records = Values({1, 2, 3});
   records[200].metrics = {{"accuracy", 0.5}};
-  EXPECT_FALSE(JudgeEarlyStopping(Patience(2), records, kNoEnd).has_value());
+  EXPECT_FALSE(JudgeEarlyStopping(WithPatience(2), records, kNoEnd).has_value());
 }
 
 TEST(EarlyStoppingTest, LooksNoFurtherThanTheEnd) {
   const auto records = Values({1, 2, 3});
-  EXPECT_FALSE(JudgeEarlyStopping(Patience(2), records, 300).has_value());
-  EXPECT_TRUE(JudgeEarlyStopping(Patience(2), records, 301).has_value());
+  EXPECT_FALSE(JudgeEarlyStopping(WithPatience(2), records, 300).has_value());
+  EXPECT_TRUE(JudgeEarlyStopping(WithPatience(2), records, 301).has_value());
 }
 
 }  // namespace
