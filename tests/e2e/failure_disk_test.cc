@@ -114,11 +114,17 @@ TEST_F(FailureDiskTest, ReadOnlyWhenTheChiefIsReplaced) {
 // As a file system that is not mounted for a while: what was there is there again.
 TEST_F(FailureDiskTest, GoneForAWhile) {
   const std::string away = model_dir() + ".away";
+  // The job may make the directory again before a file is there.
+  const auto put_in_the_way = [&] {
+    std::error_code error;
+    std::filesystem::remove_all(model_dir(), error);
+    return WriteFileAtomically(model_dir(), "in the way").ok();
+  };
   Survive(
       "model_dir gone for a while",
       [&] {
         ASSERT_EQ(rename(model_dir().c_str(), away.c_str()), 0);
-        ASSERT_TRUE(WriteFileAtomically(model_dir(), "in the way").ok());
+        ASSERT_TRUE(WaitUntil(put_in_the_way, absl::Seconds(60)));
       },
       [&] {
         ASSERT_EQ(unlink(model_dir().c_str()), 0);

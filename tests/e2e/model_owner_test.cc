@@ -90,7 +90,7 @@ TEST_F(ModelOwnerE2eTest, AnAcceptedConfigurationThatCannotGoOnLeavesTheModelsOn
   ExpectOneError(RunProgram(Role::kChief, {absl::StrCat("--config=", other),
                                            absl::StrCat("--model_dir=", job_.model_dir()),
                                            "--compute_threads=1", "--accept_new_config"}),
-                 kPermanent, {"hidden/kernel"});
+                 kPermanent, {"hidden/bias: expected shape [64], found [128]"});
   const ProgramRun run =
       RunProgram(Role::kChief, Flags({absl::StrCat("--training_steps=", *step + 10)}));
   EXPECT_EQ(run.exit_code, 0) << run.log;
