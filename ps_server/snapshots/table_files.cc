@@ -33,6 +33,7 @@ void CopyRows(const RowLayout& layout, absl::Span<const RowHeader* const> rows, 
               TableColumns* columns) {
   const auto copy_floats = [&](int64_t offset, int64_t floats, std::vector<float>* column) {
     const auto width = static_cast<size_t>(floats);
+    if (width == 0) return;  // of ghosts
     float* out = column->data() + to * width;
     for (const RowHeader* const row : rows) {
       std::memcpy(out, row->values() + offset, width * sizeof(float));
