@@ -70,7 +70,8 @@ struct RowSnapshotResult {
   Spread restore_per_core;
   Spread restore;
   Spread alone;  // GB/s of a snapshot without training
-  // Of a delta with a hundredth of the rows on such a one: parts of its bytes and of its time.
+  // The bytes and the time of a delta with a hundredth of the rows, as parts of those of the whole
+  // snapshot that it is on.
   Spread delta_bytes;
   Spread delta_seconds;
 };
@@ -79,10 +80,11 @@ struct RowExpiryResult {
   int64_t rows = 0;     // of the table, when it is full
   int64_t expired = 0;  // while batches were measured
   int64_t left = 0;     // then
-  // Of a batch, of rows that never expire and of such that do.
+  // The 99th percentile of a batch's time, where rows never expire and where they do.
   double p99_ms_without = 0;
   double p99_ms_with = 0;
-  // Of the server at its highest: with all rows, and when the expired ones have been made again.
+  // The server's memory at its highest, when it has all rows and when the expired ones have been
+  // made again.
   int64_t resident = 0;
   int64_t resident_again = 0;
 };

@@ -12,7 +12,7 @@ namespace keelson {
 
 // Which snapshots of a job with tables are deltas (core/checkpoint/snapshot_chain.h).
 struct DeltaPolicy {
-  // Of so many snapshots, one is whole; 0 and 1: all are.
+  // One of so many snapshots is whole; with 0 and 1 all are.
   int64_t full_every = 0;
 };
 

@@ -33,7 +33,7 @@ class ServerCuts {
   struct Cut {
     uint64_t id = 0;
     int64_t committed_round = -1;  // the same in all shards; -1: none
-    // Of each server: for each table, where its rows are in the whole.
+    // Each server has an entry for each table, which says where its rows are in the whole.
     std::vector<std::vector<v1::TableRows>> tables = {};
     // The same of what has changed since the base, for a delta; empty: none is possible.
     std::vector<std::vector<v1::TableRows>> changes = {};
