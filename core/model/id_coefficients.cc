@@ -1,31 +1,14 @@
 #include "core/model/id_coefficients.h"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
-#include <utility>
+
+#include "core/base/radix_sort.h"
 
 namespace keelson {
 namespace {
-
-// Sorts by the upper half of the keys, of which none is above `most`; keys with the same one keep
-// their order. A radix sort from the lowest digit on (Knuth, The Art of Computer Programming 3,
-// 5.2.5). `other` is its memory.
-void SortByUpperHalf(uint64_t most, std::vector<uint64_t>* keys, std::vector<uint64_t>* other) {
-  constexpr int kBits = 11;
-  constexpr uint64_t kDigits = uint64_t{1} << kBits;
-  other->resize(keys->size());
-  for (int shift = 0; most >> shift != 0; shift += kBits) {
-    const auto digit = [shift](uint64_t key) { return key >> (32 + shift) & (kDigits - 1); };
-    std::array<size_t, kDigits> ends = {};
-    for (const uint64_t key : *keys) ++ends[digit(key)];
-    size_t begin = 0;
-    for (size_t& end : ends) begin += std::exchange(end, begin);
-    for (const uint64_t key : *keys) (*other)[ends[digit(key)]++] = key;
-    std::swap(*keys, *other);
-  }
-}
 
 double Divisor(Combiner combiner, absl::Span<const float> weights) {
   double sum = 0;
@@ -71,7 +54,10 @@ void IdEntries::Transpose() {
     order_[k] = static_cast<uint64_t>(ids_[k]) << 32 | static_cast<uint64_t>(k);
   }
   const int32_t most = ids_.empty() ? 0 : *std::max_element(ids_.begin(), ids_.end());
-  SortByUpperHalf(static_cast<uint64_t>(most), &order_, &sorted_);
+  // By the ids, which are the upper halves; those of an id keep their order.
+  const uint64_t bits = std::bit_ceil(static_cast<uint64_t>(most) + 1) - 1;
+  RadixSort(
+      bits << 32, [](uint64_t key) { return key; }, &order_, &sorted_);
   examples_.resize(ids_.size());
   positions_.resize(ids_.size());
   distinct_ids_.clear();

@@ -1,11 +1,10 @@
 #include "core/table/row_cut.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/radix_sort.h"
 #include "core/table/row_prefetch.h"
 #include "core/table/row_table_cut.h"
 
@@ -31,25 +30,13 @@ bool RowCutReader::Collect(size_t max_places) {
   return false;
 }
 
-// A radix sort from the lowest digit on (Knuth, The Art of Computer Programming 3, 5.2.5), without
-// the digits that all ids share. It keeps the order of what has the same id, so that a row comes
-// before its image.
+// The sort keeps the order of what has the same id, so that a row comes before its image.
 void RowCutReader::Sort() {
-  constexpr int kBits = 11;
-  constexpr uint64_t kDigits = uint64_t{1} << kBits;
   uint64_t differing = 0;
   for (const Entry& entry : entries_) differing |= entry.id ^ entries_.front().id;
-  std::vector<Entry> sorted(entries_.size());
-  for (int shift = 0; shift < 64; shift += kBits) {
-    if ((differing >> shift & (kDigits - 1)) == 0) continue;
-    const auto digit = [shift](const Entry& entry) { return entry.id >> shift & (kDigits - 1); };
-    std::array<size_t, kDigits> ends = {};
-    for (const Entry& entry : entries_) ++ends[digit(entry)];
-    size_t begin = 0;
-    for (size_t& end : ends) begin += std::exchange(end, begin);
-    for (const Entry& entry : entries_) sorted[ends[digit(entry)]++] = entry;
-    std::swap(entries_, sorted);
-  }
+  std::vector<Entry> other;
+  RadixSort(
+      differing, [](const Entry& entry) { return entry.id; }, &entries_, &other);
   // A row that changed after it was seen is there twice; Next finds its image.
   const auto same = [](const Entry& a, const Entry& b) { return a.id == b.id; };
   entries_.erase(std::unique(entries_.begin(), entries_.end(), same), entries_.end());
