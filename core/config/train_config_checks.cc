@@ -82,8 +82,8 @@ absl::Status CheckClassNames(const v1::DataConfig& data, const ModelSpec& model)
   return absl::OkStatus();
 }
 
-absl::Status CheckRecords(const std::string& field,
-                          const v1::DataConfig::GeneratedRecords& generated) {
+template <typename Generated>
+absl::Status CheckRecords(const std::string& field, const Generated& generated) {
   RETURN_IF_ERROR(
       Positive(absl::StrCat("data.", field, ".train_records"), generated.train_records()));
   return Positive(absl::StrCat("data.", field, ".eval_records"), generated.eval_records());
@@ -103,6 +103,8 @@ absl::Status CheckGenerated(const v1::DataConfig& data) {
       return CheckRecords("generated_ctr", data.generated_ctr());
     case v1::DataConfig::kLibsvm:
     case v1::DataConfig::kCriteo:
+    case v1::DataConfig::kCsv:
+    case v1::DataConfig::kTfRecord:
       return absl::OkStatus();
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:

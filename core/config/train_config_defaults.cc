@@ -117,35 +117,35 @@ void SetOptimizer(v1::OptimizerConfig* optimizer) {
   for (v1::OptimizerConfig::Group& group : *optimizer->mutable_groups()) SetKind(&group);
 }
 
-// The numbers of generated records, of whatever kind; without a kind they are digits. Null: the
-// source is files.
-v1::DataConfig::GeneratedRecords* GeneratedOf(v1::DataConfig* data) {
+template <typename Generated>
+void SetRecords(Generated* generated) {
+  if (generated->train_records() == 0) generated->set_train_records(20000);
+  if (generated->eval_records() == 0) generated->set_eval_records(4000);
+}
+
+// Without a source records are digits.
+void SetData(v1::DataConfig* data) {
   switch (data->source_case()) {
     case v1::DataConfig::kGeneratedRegression:
-      return data->mutable_generated_regression();
+      return SetRecords(data->mutable_generated_regression());
     case v1::DataConfig::kGeneratedTextures:
-      return data->mutable_generated_textures();
+      return SetRecords(data->mutable_generated_textures());
     case v1::DataConfig::kGeneratedVisits:
-      return data->mutable_generated_visits();
+      return SetRecords(data->mutable_generated_visits());
     case v1::DataConfig::kGeneratedClicks:
-      return data->mutable_generated_clicks();
+      return SetRecords(data->mutable_generated_clicks());
     case v1::DataConfig::kGeneratedCtr:
-      return data->mutable_generated_ctr();
+      return SetRecords(data->mutable_generated_ctr());
     case v1::DataConfig::kLibsvm:
     case v1::DataConfig::kCriteo:
-      return nullptr;
+    case v1::DataConfig::kCsv:
+    case v1::DataConfig::kTfRecord:
+      return;
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;
   }
-  return data->mutable_generated();
-}
-
-void SetData(v1::DataConfig* data) {
-  v1::DataConfig::GeneratedRecords* const generated = GeneratedOf(data);
-  if (generated == nullptr) return;
-  if (generated->train_records() == 0) generated->set_train_records(20000);
-  if (generated->eval_records() == 0) generated->set_eval_records(4000);
+  SetRecords(data->mutable_generated());
 }
 
 void SetCheckpoint(v1::CheckpointConfig* checkpoint) {

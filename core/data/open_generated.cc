@@ -38,9 +38,10 @@ absl::StatusOr<int64_t> RecordCount(const std::string& path, int64_t configured,
 }
 
 // Selects from the records of data.`field`, whose numbers are `counts`.
+template <typename Generated>
 absl::StatusOr<Ranges> RangesOf(const v1::DataConfig& config, const std::string& field,
-                                const v1::DataConfig::GeneratedRecords& counts,
-                                const std::string& where, int64_t most = kMostRecords) {
+                                const Generated& counts, const std::string& where,
+                                int64_t most = kMostRecords) {
   const std::string path = absl::StrCat("data.", field);
   ASSIGN_OR_RETURN(const int64_t train_count,
                    RecordCount(path + ".train_records", counts.train_records(), 20'000, most));
@@ -151,7 +152,9 @@ absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const Recor
     case v1::DataConfig::kGeneratedCtr:
       return OpenCtr(config, schema, seed);
     case v1::DataConfig::kLibsvm:
-    case v1::DataConfig::kCriteo:  // which are files
+    case v1::DataConfig::kCriteo:
+    case v1::DataConfig::kCsv:
+    case v1::DataConfig::kTfRecord:  // which are files
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;
