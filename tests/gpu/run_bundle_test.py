@@ -144,8 +144,8 @@ class RunTest(TemporaryDirectoryTest):
 
     def test_a_bundle_is_unpacked_and_run_with_the_flags(self):
         self.write_script("keelson-gpu/run.sh", 'echo "ran with $*"; exit 77')
-        archive = self.path("keelson-gpu.tar.gz")
-        subprocess.run(["tar", "-C", self.directory, "-czf", archive, "keelson-gpu"], check=True)
+        archive = self.path("keelson-gpu.tar.xz")
+        subprocess.run(["tar", "-C", self.directory, "-cJf", archive, "keelson-gpu"], check=True)
         run = self.run_script("--output", self.path("there"), "--bundle", archive, "--", "--seconds=5")
         self.assertEqual(run.returncode, 77, run.stderr)
         self.assertIn("ran with --seconds=5", run.stdout)
