@@ -127,10 +127,11 @@ absl::StatusOr<Datasets> OpenClicks(const v1::DataConfig& config, const RecordSc
 
 absl::StatusOr<Datasets> OpenCtr(const v1::DataConfig& config, const RecordSchema& schema,
                                  uint64_t seed) {
-  ASSIGN_OR_RETURN(const CtrColumns columns, CtrColumnsOf(schema));
+  ASSIGN_OR_RETURN(const CtrDistribution distribution, CtrDistributionOf(config.generated_ctr()));
+  ASSIGN_OR_RETURN(const CtrColumns columns, CtrColumnsOf(schema, distribution.fields));
   ASSIGN_OR_RETURN(const Ranges r, RangesOf(config, "generated_ctr", config.generated_ctr(),
                                             "generated ctr", kMostCtrRecords));
-  const auto truth = std::make_shared<const CtrTruth>();
+  const auto truth = std::make_shared<const CtrTruth>(distribution);
   return Datasets{
       NewGeneratedCtr(columns, truth, seed, DataSplit::kTrain, r.train.begin, r.train.end),
       NewGeneratedCtr(columns, truth, seed, DataSplit::kEval, r.eval.begin, r.eval.end)};
