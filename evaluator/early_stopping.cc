@@ -22,14 +22,13 @@ std::string Reason(const v1::EvaluationConfig::EarlyStopping& config, const Earl
 std::optional<EarlyStop> JudgeEarlyStopping(const v1::EvaluationConfig::EarlyStopping& config,
                                             const std::map<int64_t, EvaluationRecord>& records,
                                             int64_t end_step) {
-  const double sign = HigherIsBetter(config.metric()) ? 1 : -1;
   EarlyStop stop;
   int64_t in_vain = 0;
   for (const auto& [step, record] : records) {
     if (step >= end_step) break;
     const auto metric = record.metrics.find(config.metric());
     if (metric == record.metrics.end()) continue;
-    const double gain = sign * (metric->second - stop.best_value);
+    const double gain = Gain(config.metric(), metric->second, stop.best_value);
     const bool better =
         std::isfinite(metric->second) && (!stop.best_step.has_value() || gain > config.min_delta());
     if (better) {

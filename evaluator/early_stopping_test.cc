@@ -56,6 +56,18 @@ TEST(EarlyStoppingTest, MoreIsBetterForAScore) {
   EXPECT_EQ(stop->best_step, 100);
 }
 
+TEST(EarlyStoppingTest, CalibrationGetsBetterTowardsOne) {
+  auto config = WithPatience(2, "calibration");
+  EXPECT_FALSE(
+      JudgeEarlyStopping(config, Values({0.5, 1.25, 0.9, 1}, "calibration"), kNoEnd).has_value());
+  config.set_min_delta(0.1);
+  const auto stop = JudgeEarlyStopping(config, Values({0.5, 0.8, 1.15, 0.95}, "calibration"), 400);
+  EXPECT_FALSE(stop.has_value());
+  EXPECT_EQ(
+      JudgeEarlyStopping(config, Values({0.5, 0.8, 1.15, 1.3}, "calibration"), kNoEnd)->best_step,
+      200);
+}
+
 TEST(EarlyStoppingTest, ALittleBetterIsNotBetter) {
   auto config = WithPatience(3);
   config.set_min_delta(0.5);

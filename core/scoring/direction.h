@@ -8,9 +8,15 @@
 
 namespace keelson {
 
-// Whether higher values of a metric (by its name in an evaluation) are better: less is better for
-// "loss", "loss/<label>", "mean_squared_error" and "mean_absolute_error", more for all others.
-bool HigherIsBetter(absl::string_view metric);
+enum class Direction { kLess, kMore, kToOne };
+
+// What is better of a metric, by its name in an evaluation: less of "loss", "loss/<label>",
+// "mean_squared_error", "mean_absolute_error" and "normalized_entropy", a smaller distance from 1
+// of "calibration", more of all others.
+Direction DirectionOf(absl::string_view metric);
+
+// How much better a value of a metric is than another one; negative: it is worse.
+double Gain(absl::string_view metric, double value, double than);
 
 // Compares two values of a metric, wherever the best is shown, reported or exported: a value that
 // is not finite is worse than any finite one (files have it as null); of equal ones neither is

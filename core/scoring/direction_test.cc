@@ -9,12 +9,27 @@ namespace keelson {
 namespace {
 
 TEST(DirectionTest, LessIsBetterForTheLossAndErrors) {
-  for (const char* name : {"loss", "mean_squared_error", "mean_absolute_error"}) {
-    EXPECT_FALSE(HigherIsBetter(name)) << name;
+  for (const char* name :
+       {"loss", "loss/click", "mean_squared_error", "mean_absolute_error", "normalized_entropy"}) {
+    EXPECT_EQ(DirectionOf(name), Direction::kLess) << name;
+    EXPECT_TRUE(IsBetter(name, 0.25, 0.5));
+    EXPECT_EQ(Gain(name, 0.25, 0.5), 0.25);
   }
-  for (const char* name : {"accuracy", "top_5", "auc", "auc_pr", "precision", "recall"}) {
-    EXPECT_TRUE(HigherIsBetter(name)) << name;
+  for (const char* name : {"accuracy", "top_5", "auc", "auc_pr", "precision", "recall",
+                           "group_auc/calibration", "group_auc_mean/user"}) {
+    EXPECT_EQ(DirectionOf(name), Direction::kMore) << name;
+    EXPECT_TRUE(IsBetter(name, 0.5, 0.25));
+    EXPECT_EQ(Gain(name, 0.25, 0.5), -0.25);
   }
+}
+
+TEST(DirectionTest, CalibrationIsBestAtOne) {
+  EXPECT_EQ(DirectionOf("calibration"), Direction::kToOne);
+  EXPECT_TRUE(IsBetter("calibration", 0.75, 1.5));
+  EXPECT_TRUE(IsBetter("calibration", 1.25, 0.5));
+  EXPECT_FALSE(IsBetter("calibration", 0.75, 1.25)) << "they are as far from 1";
+  EXPECT_FALSE(IsBetter("calibration", 1.25, 0.75));
+  EXPECT_EQ(Gain("calibration", 1, 1.5), 0.5);
 }
 
 std::optional<BestValue> BestOfValues(absl::string_view metric,
@@ -29,6 +44,7 @@ TEST(BestValueTest, IsTheFirstOfTheBest) {
   EXPECT_EQ(BestOfValues("accuracy", values)->step, 2);
   EXPECT_EQ(BestOfValues("accuracy", values)->value, 0.9);
   EXPECT_EQ(BestOfValues("loss", values)->step, 1);
+  EXPECT_EQ(BestOfValues("calibration", {{1, 0.5}, {2, 1.25}, {3, 0.75}})->step, 2);
 }
 
 TEST(BestValueTest, IsFinite) {

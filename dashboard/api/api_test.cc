@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <map>
 
 #include "absl/strings/str_split.h"
 #include "dashboard/dashboard_testing.h"
@@ -92,6 +93,17 @@ TEST_F(ApiTest, ARunThatTrains) {
                                {"classes", {"no", "yes"}},
                                {"input_shape", {2}},
                                {"parameters", 6}}));
+}
+
+TEST_F(ApiTest, CalibrationIsBestAtOne) {
+  for (const auto& [step, calibration] : std::map<int, double>{{100, 0.75}, {200, 1.125}}) {
+    files().Append(
+        "eval/metrics.jsonl",
+        Json({{"step", step}, {"wall_time", 1.7e9}, {"calibration", calibration}}).dump() + "\n");
+  }
+  EXPECT_EQ(Get("/runs/mnist")["metrics"], Json::parse(R"([{"name": "calibration", "best_at": 1,
+                             "last": {"step": 200, "value": 1.125},
+                             "best": {"step": 200, "value": 1.125}}])"));
 }
 
 TEST_F(ApiTest, ARunWhoseChiefIsGoneHasNoRates) {

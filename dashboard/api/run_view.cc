@@ -32,9 +32,14 @@ void CopyValue(const Json& from, const char* key, Json* to) {
 Json ValueAt(int64_t step, double value) { return {{"step", step}, {"value", value}}; }
 
 Json MetricJson(const std::string& name, const MetricFigure& figure) {
-  Json json = {{"name", name},
-               {"higher_is_better", HigherIsBetter(name)},
-               {"last", ValueAt(figure.last_step, figure.last)}};
+  Json json = {{"name", name}};
+  const Direction better = DirectionOf(name);
+  if (better == Direction::kToOne) {
+    json["best_at"] = 1;
+  } else {
+    json["higher_is_better"] = better == Direction::kMore;
+  }
+  json["last"] = ValueAt(figure.last_step, figure.last);
   if (figure.best.has_value()) json["best"] = ValueAt(figure.best->step, figure.best->value);
   return json;
 }

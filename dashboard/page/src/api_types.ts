@@ -28,7 +28,8 @@ export interface MetricAt {
 
 export interface RunMetric {
   name: string;
-  higher_is_better: boolean;
+  higher_is_better?: boolean;
+  best_at?: number;  // in its place: the closer to this, the better
   last?: MetricAt;
   best?: MetricAt;
 }
