@@ -251,8 +251,9 @@ const BadConfig kBadConfigs[] = {
     {"ExporterTwice", "evaluation { exporters { latest {} } exporters { latest { keep: 2 } } }",
      "evaluation.exporters[1]: expected at most one exporter of each kind"},
     {"NoMetric", "evaluation { metrics {} }",
-     "evaluation.metrics[0]: expected accuracy, top_k, auc, precision, recall, mean_squared_error "
-     "or mean_absolute_error, found none"},
+     "evaluation.metrics[0]: expected accuracy, top_k, auc, precision, recall, "
+     "mean_squared_error, mean_absolute_error, normalized_entropy, calibration or group_auc, found "
+     "none"},
     {"TopK", "evaluation { metrics { top_k { k: 4 } } }",
      "evaluation.metrics[0].top_k.k: expected 1..3 (the classes), found 4"},
     {"MetricTwice", "evaluation { metrics { recall {} } metrics { recall {} } }",

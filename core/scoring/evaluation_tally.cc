@@ -1,5 +1,6 @@
 #include "core/scoring/evaluation_tally.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -24,6 +25,13 @@ absl::Span<const float> InputOf(const Batch& batch, int64_t row) {
   return absl::MakeConstSpan(numbers.data() + row * elements, elements);
 }
 
+// Those of the metric's groups, which the report of its evaluation has.
+const GroupRankingFigures& FiguresOf(const MetricSpec& metric, const EvaluationReport& report) {
+  return std::find_if(report.groups.begin(), report.groups.end(),
+                      [&](const GroupReport& group) { return group.feature == metric.group; })
+      ->figures;
+}
+
 }  // namespace
 
 EvaluationTally::EvaluationTally(const ModelSpec* model, const std::vector<MetricSpec>* metrics,
@@ -31,7 +39,11 @@ EvaluationTally::EvaluationTally(const ModelSpec* model, const std::vector<Metri
     : model_(*model),
       metrics_(*metrics),
       class_names_(NamesOr(std::move(class_names), model->main_loss().num_classes())),
-      counts_(model->main_loss().num_classes()) {}
+      counts_(model->main_loss().num_classes()) {
+  for (const MetricSpec& metric : metrics_) {
+    if (metric.has_groups()) groups_.try_emplace(metric.group_feature);
+  }
+}
 
 void EvaluationTally::Add(int64_t first_record, const Batch& batch, const EvaluationSums& sums,
                           absl::Span<float> scores) {
@@ -40,6 +52,7 @@ void EvaluationTally::Add(int64_t first_record, const Batch& batch, const Evalua
   if (!model_.main_loss().label) return;
   const size_t outputs = model_.main_loss().outputs;
   const Tensor& labels = batch.labels[*model_.main_loss().label];
+  AddGroups(batch, scores);
   for (int64_t row = 0; row < batch.size(); ++row) {
     const int64_t record = first_record + row;
     const float label = labels.span()[row];
@@ -78,6 +91,7 @@ void EvaluationTally::AddBinary(int64_t record, float label, float* score,
                                 absl::Span<const float> features) {
   const bool positive = label > 0.5f;
   ranking_.Add(*score, positive);
+  totals_.Add(*score, positive);
   const int64_t predicted = std::isnan(*score) ? -1 : (*score > 0 ? 1 : 0);
   ScoresToProbabilities(model_.main_loss().kind, 1, absl::MakeSpan(score, 1));
   const float probability = *score;
@@ -86,6 +100,14 @@ void EvaluationTally::AddBinary(int64_t record, float label, float* score,
   errors_.Add(label, probability);
   AddWrong(record, label, predicted, predicted == 1 ? probability : 1 - probability,
            positive ? probability : 1 - probability, features);
+}
+
+void EvaluationTally::AddGroups(const Batch& batch, absl::Span<const float> scores) {
+  for (auto& [feature, groups] : groups_) {
+    const std::vector<uint64_t>& ids = batch.features[feature].ids;
+    const absl::Span<const float> labels = batch.labels[*model_.main_loss().label].span();
+    for (size_t i = 0; i < ids.size(); ++i) groups.Add(ids[i], scores[i], labels[i] > 0.5f);
+  }
 }
 
 void EvaluationTally::AddRegression(int64_t record, float target, float prediction,
@@ -114,7 +136,7 @@ void EvaluationTally::AddWrong(int64_t record, float label, int64_t predicted, f
              features);
 }
 
-EvaluationOutcome EvaluationTally::Finish() const {
+EvaluationOutcome EvaluationTally::Finish() {
   EvaluationOutcome outcome;
   outcome.report = Report();
   outcome.metrics = MetricValues(model_, sums_, metrics_);
@@ -125,7 +147,7 @@ EvaluationOutcome EvaluationTally::Finish() const {
   return outcome;
 }
 
-EvaluationReport EvaluationTally::Report() const {
+EvaluationReport EvaluationTally::Report() {
   EvaluationReport report;
   report.loss = model_.main_loss().kind;
   report.examples = sums_.examples;
@@ -138,7 +160,14 @@ EvaluationReport EvaluationTally::Report() const {
     report.mean_squared_error = errors_.MeanSquared();
     report.mean_absolute_error = errors_.MeanAbsolute();
   }
-  if (model_.main_loss().kind == LossKind::kSigmoidCrossEntropy) report.ranking = ranking_.Curves();
+  if (model_.main_loss().kind == LossKind::kSigmoidCrossEntropy) {
+    report.ranking = ranking_.Curves();
+    report.normalized_entropy = totals_.NormalizedEntropy();
+    report.calibration_ratio = totals_.CalibrationRatio();
+    for (auto& [feature, groups] : groups_) {
+      report.groups.push_back({model_.records.features[feature].name, groups.Figures()});
+    }
+  }
   if (IsRegression(model_.main_loss().kind)) {
     report.pairs = pairs_.Pairs();
     return report;
@@ -170,6 +199,14 @@ double EvaluationTally::Value(const MetricSpec& metric, const EvaluationReport& 
       return report.mean_squared_error;
     case MetricSpec::Kind::kMeanAbsoluteError:
       return report.mean_absolute_error;
+    case MetricSpec::Kind::kNormalizedEntropy:
+      return report.normalized_entropy;
+    case MetricSpec::Kind::kCalibration:
+      return report.calibration_ratio;
+    case MetricSpec::Kind::kGroupAuc:
+      return FiguresOf(metric, report).auc;
+    case MetricSpec::Kind::kGroupAucMean:
+      return FiguresOf(metric, report).mean_auc;
     case MetricSpec::Kind::kAccuracy:
     case MetricSpec::Kind::kTopK:
       break;

@@ -2,6 +2,7 @@
 #ifndef KEELSON_CORE_SCORING_EVALUATION_TALLY_H_
 #define KEELSON_CORE_SCORING_EVALUATION_TALLY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -12,8 +13,10 @@
 #include "core/model/spec/metrics.h"
 #include "core/model/spec/model_spec.h"
 #include "core/scoring/binary_ranking.h"
+#include "core/scoring/binary_totals.h"
 #include "core/scoring/calibration.h"
 #include "core/scoring/class_counts.h"
+#include "core/scoring/group_ranking.h"
 #include "core/scoring/prediction_errors.h"
 #include "core/scoring/report.h"
 #include "core/scoring/worst_examples.h"
@@ -28,7 +31,8 @@ struct EvaluationOutcome {
 };
 
 // Memory does not grow with the examples, beyond 4 MiB for the scores of binary labels and then
-// 16 MiB (BinaryRanking). Not thread-safe.
+// 16 MiB (BinaryRanking), and 32 MiB for each feature by which a metric has groups (GroupRanking).
+// Not thread-safe.
 class EvaluationTally {
  public:
   // Both outlive the tally. `class_names` are empty or one for each class of the model.
@@ -43,17 +47,19 @@ class EvaluationTally {
   // The outcome of all batches that were added. Metrics without a value, such as auc where all
   // labels are the same, are not-a-number; precision and recall without predictions or examples are
   // 0.
-  EvaluationOutcome Finish() const;
+  EvaluationOutcome Finish();
 
  private:
   void AddClasses(int64_t record, float label, absl::Span<float> scores,
                   absl::Span<const float> features);
   void AddBinary(int64_t record, float label, float* score, absl::Span<const float> features);
+  // `scores` of the batch's records, one each.
+  void AddGroups(const Batch& batch, absl::Span<const float> scores);
   void AddRegression(int64_t record, float target, float prediction,
                      absl::Span<const float> features);
   void AddWrong(int64_t record, float label, int64_t predicted, float confidence,
                 float label_probability, absl::Span<const float> features);
-  EvaluationReport Report() const;
+  EvaluationReport Report();
   double Value(const MetricSpec& metric, const EvaluationReport& report) const;
 
   const ModelSpec& model_;
@@ -65,6 +71,8 @@ class EvaluationTally {
   ClassCounts counts_;
   Calibration calibration_;
   BinaryRanking ranking_;
+  BinaryTotals totals_;
+  std::map<size_t, GroupRanking> groups_;  // by the position of the groups' feature
   // For regression, and for the probability of binary labels.
   PredictionErrors errors_;
   PairSample pairs_;

@@ -218,6 +218,45 @@ TEST(EvaluationTallyTest, BinaryLabelsByHand) {
   EXPECT_NEAR(json["wrong"][1]["confidence"].get<double>(), 0.75, 1e-6);
 }
 
+// Clicks of the users 7 and 8 and, once, of 9, in two batches.
+TEST(EvaluationTallyTest, ClicksByHand) {
+  ModelSpec spec = SpecOf(LossKind::kSigmoidCrossEntropy, 1);
+  spec.records.features = {{.name = "price", .shape = Shape({1})},
+                           {.name = "user", .kind = FeatureKind::kId}};
+  const std::vector<MetricSpec> metrics = {
+      {.kind = Kind::kNormalizedEntropy},
+      {.kind = Kind::kCalibration},
+      {.kind = Kind::kGroupAuc, .group = "user", .group_feature = 1},
+      {.kind = Kind::kGroupAucMean, .group = "user", .group_feature = 1}};
+  const std::vector<uint64_t> users = {7, 8, 7, 8, 7, 9};
+  const std::vector<float> labels = {1, 1, 0, 0, 1, 0};
+  // Probabilities 0.75, 0.25, 0.75, 0.75, 0.9, 0.25: of 7 one pair is equal and one in order, of 8
+  // the only one is not.
+  const float s = std::log(3.0f);
+  std::vector<float> scores = {s, -s, s, s, std::log(9.0f), -s};
+  EvaluationTally tally(&spec, &metrics, {});
+  for (const size_t begin : {0u, 3u}) {
+    Batch batch = MakeBatch(Tensor(Shape({3, 1})), Tensor(Shape({3})));
+    batch.features.emplace_back();
+    for (size_t i = 0; i < 3; ++i) {
+      batch.features[1].ids.push_back(users[begin + i]);
+      batch.labels[0].span()[i] = labels[begin + i];
+    }
+    tally.Add(static_cast<int64_t>(begin), batch, {.loss = 1, .examples = 3},
+              absl::MakeSpan(scores).subspan(begin, 3));
+  }
+  const EvaluationOutcome outcome = tally.Finish();
+  const double cross_entropy =
+      -std::log(0.75) - 3 * std::log(0.25) - std::log(0.9) - std::log(0.75);
+  EXPECT_NEAR(outcome.metrics.at("normalized_entropy"), cross_entropy / 6 / std::log(2.0), 1e-6);
+  EXPECT_NEAR(outcome.metrics.at("calibration"), 3.65 / 3, 1e-6);
+  EXPECT_DOUBLE_EQ(outcome.metrics.at("group_auc/user"), (3 * 0.75 + 2 * 0) / 5);
+  EXPECT_DOUBLE_EQ(outcome.metrics.at("group_auc_mean/user"), 0.75 / 2);
+  ASSERT_THAT(outcome.report.groups, SizeIs(1));
+  EXPECT_EQ(outcome.report.groups[0].feature, "user");
+  EXPECT_EQ(outcome.report.groups[0].figures.one_label_groups, 1);
+}
+
 TEST(EvaluationTallyTest, OneLabelHasNoRanking) {
   const ModelSpec spec = SpecOf(LossKind::kSigmoidCrossEntropy, 1);
   const EvaluationOutcome outcome = Tally(spec, {{Kind::kAuc}}, {{1, 1}, {1, 2}}, 2);

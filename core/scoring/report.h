@@ -13,10 +13,17 @@
 #include "core/scoring/binary_ranking.h"
 #include "core/scoring/calibration.h"
 #include "core/scoring/class_counts.h"
+#include "core/scoring/group_ranking.h"
 #include "core/scoring/worst_examples.h"
 #include "core/tensor/shape.h"
 
 namespace keelson {
+
+// How well scores rank within the groups of examples that have the same id.
+struct GroupReport {
+  std::string feature;
+  GroupRankingFigures figures;
+};
 
 struct EvaluationReport {
   int64_t step = 0;
@@ -39,6 +46,9 @@ struct EvaluationReport {
 
   // For binary labels only.
   std::optional<RankingCurves> ranking;
+  double normalized_entropy = 0;
+  double calibration_ratio = 0;
+  std::vector<GroupReport> groups;  // of each feature by which a metric has groups
 
   // For regression only.
   double mean_squared_error = 0;

@@ -41,12 +41,41 @@ absl::StatusOr<MetricSpec> InferAuc(v1::EvaluationConfig::Auc::Curve curve,
   }
 }
 
+absl::StatusOr<MetricSpec> InferGroupAuc(const v1::EvaluationConfig::GroupAuc& config,
+                                         const std::string& path, const ModelSpec& model) {
+  using GroupAuc = v1::EvaluationConfig::GroupAuc;
+  MetricSpec metric{Kind::kGroupAuc};
+  if (config.weighting() == GroupAuc::GROUPS) {
+    metric.kind = Kind::kGroupAucMean;
+  } else if (config.weighting() != GroupAuc::EXAMPLES) {
+    return Expected(path + ".weighting", "EXAMPLES or GROUPS",
+                    absl::StrCat(static_cast<int>(config.weighting())));
+  }
+  std::vector<std::string> ids;
+  for (size_t i = 0; i < model.records.features.size(); ++i) {
+    const FeatureSpec& feature = model.records.features[i];
+    if (feature.kind != FeatureKind::kId) continue;
+    ids.push_back(feature.name);
+    if (feature.name != config.feature()) continue;
+    metric.group = feature.name;
+    metric.group_feature = i;
+    return metric;
+  }
+  return Expected(path + ".feature",
+                  absl::StrCat("a feature of the kind id (",
+                               ids.empty() ? "the model has none" : absl::StrJoin(ids, ", "), ")"),
+                  absl::StrCat("\"", config.feature(), "\""));
+}
+
 // The losses for which the metric is defined.
 std::vector<LossKind> LossesOf(Metric::KindCase kind) {
   switch (kind) {
     case Metric::kTopK:
       return {LossKind::kSoftmaxCrossEntropy, LossKind::kInBatchSoftmax};
     case Metric::kAuc:
+    case Metric::kNormalizedEntropy:
+    case Metric::kCalibration:
+    case Metric::kGroupAuc:
       return {LossKind::kSigmoidCrossEntropy};
     case Metric::kMeanSquaredError:
     case Metric::kMeanAbsoluteError:
@@ -78,8 +107,8 @@ absl::StatusOr<MetricSpec> InferMetric(const Metric& config, const std::string& 
       config, config.GetDescriptor()->FindOneofByName("kind"));
   if (field == nullptr) {
     return Expected(path,
-                    "accuracy, top_k, auc, precision, recall, mean_squared_error or "
-                    "mean_absolute_error",
+                    "accuracy, top_k, auc, precision, recall, mean_squared_error, "
+                    "mean_absolute_error, normalized_entropy, calibration or group_auc",
                     "none");
   }
   const std::string of_kind = absl::StrCat(path, ".", field->name());
@@ -97,6 +126,12 @@ absl::StatusOr<MetricSpec> InferMetric(const Metric& config, const std::string& 
       return MetricSpec{Kind::kMeanSquaredError};
     case Metric::kMeanAbsoluteError:
       return MetricSpec{Kind::kMeanAbsoluteError};
+    case Metric::kNormalizedEntropy:
+      return MetricSpec{Kind::kNormalizedEntropy};
+    case Metric::kCalibration:
+      return MetricSpec{Kind::kCalibration};
+    case Metric::kGroupAuc:
+      return InferGroupAuc(config.group_auc(), of_kind, model);
     case Metric::kAccuracy:
     case Metric::KIND_NOT_SET:
       break;
@@ -136,6 +171,14 @@ std::string MetricSpec::name() const {
       return "mean_squared_error";
     case Kind::kMeanAbsoluteError:
       return "mean_absolute_error";
+    case Kind::kNormalizedEntropy:
+      return "normalized_entropy";
+    case Kind::kCalibration:
+      return "calibration";
+    case Kind::kGroupAuc:
+      return absl::StrCat("group_auc/", group);
+    case Kind::kGroupAucMean:
+      return absl::StrCat("group_auc_mean/", group);
   }
   return "";
 }

@@ -3,6 +3,7 @@
 #ifndef KEELSON_CORE_MODEL_SPEC_METRICS_H_
 #define KEELSON_CORE_MODEL_SPEC_METRICS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -25,21 +26,31 @@ struct MetricSpec {
     kRecall,
     kMeanSquaredError,
     kMeanAbsoluteError,
+    kNormalizedEntropy,
+    kCalibration,
+    kGroupAuc,
+    kGroupAucMean,
   };
   Kind kind = Kind::kAccuracy;
   int64_t k = 1;  // kTopK: the label, or the own item of a pair, is among the k highest scores
+  // Of kGroupAuc and kGroupAucMean: the feature whose ids are the groups, and its position in
+  // RecordSchema::features.
+  std::string group = {};
+  size_t group_feature = 0;
 
   // "accuracy", "top_5", "auc", "auc_pr", "precision", "recall", "mean_squared_error",
-  // "mean_absolute_error"
+  // "mean_absolute_error", "normalized_entropy", "calibration", "group_auc/<feature>",
+  // "group_auc_mean/<feature>"
   std::string name() const;
   // It is the share of the examples that are right (CountCorrect).
   bool counts_examples() const { return kind == Kind::kAccuracy || kind == Kind::kTopK; }
+  bool has_groups() const { return kind == Kind::kGroupAuc || kind == Kind::kGroupAucMean; }
 };
 
 // The configured metrics, beside the loss; by default accuracy for the cross-entropies and
 // IN_BATCH_SOFTMAX, none for the others. INVALID_ARGUMENT, beginning with the field's path: a
 // metric without a kind, one that the loss does not have, the same one twice, a `k` outside [1,
-// scores], or a curve that is none.
+// scores], a curve or weighting that is none, or groups by what is no feature of the kind id.
 absl::StatusOr<std::vector<MetricSpec>> InferMetrics(const v1::EvaluationConfig& config,
                                                      const ModelSpec& model);
 

@@ -30,8 +30,8 @@ std::vector<std::string> Names(const std::vector<MetricSpec>& metrics) {
   return names;
 }
 
-constexpr MetricSpec kAccuracy{MetricSpec::Kind::kAccuracy, 1};
-constexpr MetricSpec TopK(int64_t k) { return {MetricSpec::Kind::kTopK, k}; }
+const MetricSpec kAccuracy{MetricSpec::Kind::kAccuracy, 1};
+MetricSpec TopK(int64_t k) { return {MetricSpec::Kind::kTopK, k}; }
 
 TEST(InferMetricsTest, AccuracyIsTheDefaultOfCrossEntropies) {
   EXPECT_THAT(Names(*Infer("", ModelWith(LossKind::kSoftmaxCrossEntropy, 10))),
@@ -64,6 +64,30 @@ TEST(InferMetricsTest, EachByItsName) {
               ElementsAre("mean_absolute_error"));
 }
 
+// Clicks on items, with a feature of each kind.
+ModelSpec ClickModel() {
+  ModelSpec model = ModelWith(LossKind::kSigmoidCrossEntropy, 1);
+  model.records.features = {{.name = "seen", .kind = FeatureKind::kBag},
+                            {.name = "item", .kind = FeatureKind::kId},
+                            {.name = "price", .shape = Shape({1})},
+                            {.name = "user", .kind = FeatureKind::kId}};
+  return model;
+}
+
+TEST(InferMetricsTest, OfClicks) {
+  const auto metrics = Infer(
+      "metrics { normalized_entropy {} } metrics { calibration {} }"
+      "metrics { group_auc { feature: \"user\" } }"
+      "metrics { group_auc { feature: \"user\" weighting: GROUPS } }"
+      "metrics { group_auc { feature: \"item\" weighting: EXAMPLES } }",
+      ClickModel());
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  EXPECT_THAT(Names(*metrics), ElementsAre("normalized_entropy", "calibration", "group_auc/user",
+                                           "group_auc_mean/user", "group_auc/item"));
+  EXPECT_EQ((*metrics)[3].group_feature, 3u);
+  EXPECT_EQ((*metrics)[4].group_feature, 1u);
+}
+
 TEST(InferMetricsTest, OfPairsKnowsAccuracyAndTopK) {
   const ModelSpec pairs = ModelWith(LossKind::kInBatchSoftmax, 1);
   EXPECT_THAT(Names(*Infer("", pairs)), ElementsAre("accuracy"));
@@ -86,6 +110,7 @@ TEST(InferMetricsTest, Refuses) {
   const ModelSpec sigmoid = ModelWith(LossKind::kSigmoidCrossEntropy, 1);
   const ModelSpec squared = ModelWith(LossKind::kMeanSquaredError, 1);
   const ModelSpec pairs = ModelWith(LossKind::kInBatchSoftmax, 1);
+  const ModelSpec clicks = ClickModel();
   struct Case {
     const char* config;
     const ModelSpec& model;
@@ -94,7 +119,8 @@ TEST(InferMetricsTest, Refuses) {
   for (const Case& c : std::vector<Case>{
            {"metrics {}", softmax,
             "evaluation.metrics[0]: expected accuracy, top_k, auc, precision, recall, "
-            "mean_squared_error or mean_absolute_error, found none"},
+            "mean_squared_error, mean_absolute_error, normalized_entropy, calibration or "
+            "group_auc, found none"},
            {"metrics { top_k {} }", softmax,
             "evaluation.metrics[0].top_k.k: expected 1..10 (the classes), found 0"},
            {"metrics { accuracy {} } metrics { top_k { k: 11 } }", softmax,
@@ -119,6 +145,24 @@ TEST(InferMetricsTest, Refuses) {
             "evaluation.metrics[0].accuracy: expected a model with the loss "
             "SOFTMAX_CROSS_ENTROPY or SIGMOID_CROSS_ENTROPY or IN_BATCH_SOFTMAX, found "
             "MEAN_SQUARED_ERROR"},
+           {"metrics { normalized_entropy {} }", squared,
+            "evaluation.metrics[0].normalized_entropy: expected a model with the loss "
+            "SIGMOID_CROSS_ENTROPY, found MEAN_SQUARED_ERROR"},
+           {"metrics { calibration {} }", softmax,
+            "evaluation.metrics[0].calibration: expected a model with the loss "
+            "SIGMOID_CROSS_ENTROPY, found SOFTMAX_CROSS_ENTROPY"},
+           {"metrics { group_auc { feature: \"user\" } }", pairs,
+            "evaluation.metrics[0].group_auc: expected a model with the loss "
+            "SIGMOID_CROSS_ENTROPY, found IN_BATCH_SOFTMAX"},
+           {"metrics { group_auc { feature: \"seen\" } }", clicks,
+            "evaluation.metrics[0].group_auc.feature: expected a feature of the kind id (item, "
+            "user), found \"seen\""},
+           {"metrics { group_auc {} }", sigmoid,
+            "evaluation.metrics[0].group_auc.feature: expected a feature of the kind id (the "
+            "model has none), found \"\""},
+           {"metrics { group_auc { feature: \"user\" } }"
+            "metrics { group_auc { feature: \"user\" weighting: EXAMPLES } }",
+            clicks, "evaluation.metrics[1]: expected each metric once, found group_auc/user again"},
            {"metrics { top_k { k: 0 } }", pairs,
             "evaluation.metrics[0].top_k.k: expected 1 or more, found 0"},
            {"metrics { precision {} }", pairs,
@@ -135,6 +179,16 @@ TEST(InferMetricsTest, ACurveThatIsNone) {
   EXPECT_EQ(InferMetrics(config, ModelWith(LossKind::kSigmoidCrossEntropy, 1)).status(),
             absl::InvalidArgumentError(
                 "evaluation.metrics[0].auc.curve: expected ROC or PRECISION_RECALL, found 7"));
+}
+
+TEST(InferMetricsTest, AWeightingThatIsNone) {
+  v1::EvaluationConfig config;
+  auto* const group_auc = config.add_metrics()->mutable_group_auc();
+  group_auc->set_feature("user");
+  group_auc->set_weighting(static_cast<v1::EvaluationConfig::GroupAuc::Weighting>(7));
+  EXPECT_EQ(InferMetrics(config, ClickModel()).status(),
+            absl::InvalidArgumentError(
+                "evaluation.metrics[0].group_auc.weighting: expected EXAMPLES or GROUPS, found 7"));
 }
 
 TEST(CountCorrectTest, Accuracy) {
