@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
-#include "core/data/number_text.h"
-#include "core/data/value_hash.h"
+#include "core/data/columns/number_text.h"
+#include "core/data/columns/value_hash.h"
 
 namespace keelson {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/data/columns/value_hash.h"
 #include "core/data/line_format_testing.h"
-#include "core/data/value_hash.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
-#include "core/data/value_hash.h"
+#include "core/data/columns/value_hash.h"
 
 namespace keelson {
 namespace {

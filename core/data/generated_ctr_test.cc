@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/data/columns/value_hash.h"
 #include "core/data/open_datasets.h"
-#include "core/data/value_hash.h"
 #include "gmock/gmock.h"
 
 namespace keelson {

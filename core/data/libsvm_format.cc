@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
-#include "core/data/number_text.h"
+#include "core/data/columns/number_text.h"
 
 namespace keelson {
 namespace {

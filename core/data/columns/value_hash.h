@@ -1,6 +1,6 @@
 // The ids of values that are text, such as the strings of a column of a file.
-#ifndef KEELSON_CORE_DATA_VALUE_HASH_H_
-#define KEELSON_CORE_DATA_VALUE_HASH_H_
+#ifndef KEELSON_CORE_DATA_COLUMNS_VALUE_HASH_H_
+#define KEELSON_CORE_DATA_COLUMNS_VALUE_HASH_H_
 
 #include <cstdint>
 
@@ -28,4 +28,4 @@ constexpr uint64_t IdOfHash(uint64_t hash, int64_t num_ids) {
 
 }  // namespace keelson
 
-#endif  // KEELSON_CORE_DATA_VALUE_HASH_H_
+#endif  // KEELSON_CORE_DATA_COLUMNS_VALUE_HASH_H_

@@ -1,4 +1,4 @@
-#include "core/data/number_text.h"
+#include "core/data/columns/number_text.h"
 
 #include <cmath>
 #include <cstdlib>

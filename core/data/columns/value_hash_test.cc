@@ -1,4 +1,4 @@
-#include "core/data/value_hash.h"
+#include "core/data/columns/value_hash.h"
 
 #include <limits>
 #include <string>

@@ -1,6 +1,6 @@
 // Reads numbers from text at the speed of the text.
-#ifndef KEELSON_CORE_DATA_NUMBER_TEXT_H_
-#define KEELSON_CORE_DATA_NUMBER_TEXT_H_
+#ifndef KEELSON_CORE_DATA_COLUMNS_NUMBER_TEXT_H_
+#define KEELSON_CORE_DATA_COLUMNS_NUMBER_TEXT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -40,4 +40,4 @@ std::string FoundText(absl::string_view rest, absl::string_view delimiters);
 
 }  // namespace keelson
 
-#endif  // KEELSON_CORE_DATA_NUMBER_TEXT_H_
+#endif  // KEELSON_CORE_DATA_COLUMNS_NUMBER_TEXT_H_
