@@ -16,14 +16,14 @@ std::string ErrorText(const std::string& path, int64_t line, const LineError& er
                       ", found ", error.found);
 }
 
-// The line that is the record of this number among those that are records: so many bad ones are
+// The line that is the record of this number among those that are records: so many others are
 // before it.
-int64_t LineOf(int64_t record, const std::vector<int64_t>& bad_lines) {
-  int64_t low = 0, high = static_cast<int64_t>(bad_lines.size());
+int64_t LineOf(int64_t record, const std::vector<int64_t>& other_lines) {
+  int64_t low = 0, high = static_cast<int64_t>(other_lines.size());
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
-    // That many records are before this bad line.
-    if (bad_lines[middle] - middle <= record) {
+    // That many records are before this line.
+    if (other_lines[middle] - middle <= record) {
       low = middle + 1;
     } else {
       high = middle;
@@ -69,27 +69,35 @@ absl::StatusOr<std::shared_ptr<const LineRecords>> LineRecords::Open(
 
 absl::Status LineRecords::Add(std::unique_ptr<TextFile> text, int64_t max_bad_records) {
   File file = {std::move(text), {}};
-  if (max_bad_records == 0) {
-    RETURN_IF_ERROR(CheckFirstLine(*file.text));
-  } else {
+  RETURN_IF_ERROR(CheckFirstLines(*file.text, max_bad_records == 0));
+  if (max_bad_records > 0) {
     const int64_t most = max_bad_records - bad_records_;
-    ASSIGN_OR_RETURN(file.bad_lines, FindBadLines(*file.text, most, max_bad_records));
+    ASSIGN_OR_RETURN(file.other_lines, FindBadLines(*file.text, most, max_bad_records));
   }
-  const auto bad = static_cast<int64_t>(file.bad_lines.size());
-  bad_records_ += bad;
-  begins_.push_back(begins_.back() + file.text->num_lines() - bad);
+  bad_records_ += static_cast<int64_t>(file.other_lines.size());
+  if (format_->has_header()) file.other_lines.insert(file.other_lines.begin(), 0);
+  const auto others = static_cast<int64_t>(file.other_lines.size());
+  begins_.push_back(begins_.back() + file.text->num_lines() - others);
   files_.push_back(std::move(file));
   return absl::OkStatus();
 }
 
-absl::Status LineRecords::CheckFirstLine(const TextFile& file) const {
+absl::Status LineRecords::CheckFirstLines(const TextFile& file, bool record) const {
+  TextFile::Reader reader(&file);
+  LineError error;
+  if (format_->has_header()) {
+    ASSIGN_OR_RETURN(const absl::string_view header, reader.Line(0));
+    if (!format_->CheckHeader(header, &error)) {
+      return absl::InvalidArgumentError(ErrorText(file.path(), 0, error));
+    }
+  }
+  const int64_t first = format_->has_header() ? 1 : 0;
+  if (!record || first == file.num_lines()) return absl::OkStatus();
   Batch batch;
   Resize(1, format_->schema(), &batch);
-  TextFile::Reader reader(&file);
-  ASSIGN_OR_RETURN(const absl::string_view line, reader.Line(0));
-  LineError error;
+  ASSIGN_OR_RETURN(const absl::string_view line, reader.Line(first));
   if (format_->Parse(line, 0, &batch, &error)) return absl::OkStatus();
-  return absl::InvalidArgumentError(ErrorText(file.path(), 0, error));
+  return absl::InvalidArgumentError(ErrorText(file.path(), first, error));
 }
 
 absl::StatusOr<std::vector<int64_t>> LineRecords::FindBadLines(const TextFile& text, int64_t most,
@@ -101,11 +109,13 @@ absl::StatusOr<std::vector<int64_t>> LineRecords::FindBadLines(const TextFile& t
   TextFile::Reader reader(&text);
   std::vector<int64_t> bad;
   std::string first;
-  for (int64_t n = 0; n < text.num_lines(); ++n) {
-    if (n % kRows == 0) Resize(kRows, format_->schema(), &batch);
+  const int64_t begin = format_->has_header() ? 1 : 0;
+  for (int64_t n = begin; n < text.num_lines(); ++n) {
+    const int64_t row = (n - begin) % kRows;
+    if (row == 0) Resize(kRows, format_->schema(), &batch);
     ASSIGN_OR_RETURN(const absl::string_view line, reader.Line(n));
     LineError error;
-    if (format_->Parse(line, n % kRows, &batch, &error)) continue;
+    if (format_->Parse(line, row, &batch, &error)) continue;
     const std::string message = ErrorText(text.path(), n, error);
     if (static_cast<int64_t>(bad.size()) == most) {
       RETURN_IF_ERROR(text.CheckUnchanged());
@@ -156,7 +166,7 @@ absl::Status LineRecords::ReadRecord(int64_t record, int64_t row, Readers* reade
   const File& file = files_[i];
   std::unique_ptr<TextFile::Reader>& reader = (*readers)[i];
   if (reader == nullptr) reader = std::make_unique<TextFile::Reader>(file.text.get());
-  const int64_t n = LineOf(record - begins_[i], file.bad_lines);
+  const int64_t n = LineOf(record - begins_[i], file.other_lines);
   ASSIGN_OR_RETURN(const absl::string_view line, reader->Line(n));
   LineError error;
   if (format_->Parse(line, row, batch, &error)) return absl::OkStatus();

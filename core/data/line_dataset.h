@@ -22,12 +22,13 @@ namespace keelson {
 // threads may read them together. The files stay on the disk and are read as they are needed.
 class LineRecords {
  public:
-  // `paths` is not empty. With `max_bad_records` 0 only the first line of each file is tried here,
-  // and a line that is no record is an error of the Read that comes upon it. With more, all lines
-  // are read once, which TextFile remembers beside large files; those that are no records are left
-  // out, so that all tasks count the same records, and the log says how many of each file.
-  // INVALID_ARGUMENT, "FILE:LINE:COLUMN: expected …, found …": a line is no record, and there are
-  // more of them than allowed. Others: TextFile::Open's.
+  // `paths` is not empty. A header is checked here, and no record. With `max_bad_records` 0 only
+  // the first record of each file is tried here, and a line that is no record is an error of the
+  // Read that comes upon it. With more, all lines are read once, which TextFile remembers beside
+  // large files; those that are no records are left out, so that all tasks count the same records,
+  // and the log says how many of each file. INVALID_ARGUMENT, "FILE:LINE:COLUMN: expected …, found
+  // …": a line is no record, and there are more of them than allowed; a header is another one.
+  // Others: TextFile::Open's.
   static absl::StatusOr<std::shared_ptr<const LineRecords>> Open(
       const std::vector<std::string>& paths, std::unique_ptr<const LineFormat> format,
       int64_t max_bad_records, FileSystem* file_system);
@@ -44,7 +45,7 @@ class LineRecords {
  private:
   struct File {
     std::unique_ptr<TextFile> text;
-    std::vector<int64_t> bad_lines;  // that are left out, ascending
+    std::vector<int64_t> other_lines;  // a header, and those that are left out, ascending
   };
   // One for each file of which something was read.
   using Readers = std::vector<std::unique_ptr<TextFile::Reader>>;
@@ -52,7 +53,8 @@ class LineRecords {
   explicit LineRecords(std::unique_ptr<const LineFormat> format) : format_(std::move(format)) {}
 
   absl::Status Add(std::unique_ptr<TextFile> text, int64_t max_bad_records);
-  absl::Status CheckFirstLine(const TextFile& text) const;
+  // The header, and the first record where all lines shall be records.
+  absl::Status CheckFirstLines(const TextFile& text, bool record) const;
   // The lines of a file that are no records, of which there may be `most`.
   absl::StatusOr<std::vector<int64_t>> FindBadLines(const TextFile& text, int64_t most,
                                                     int64_t max_bad_records) const;

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/file_system_testing.h"
 #include "core/data/libsvm_format.h"
@@ -119,6 +120,54 @@ TEST_F(LineDatasetTest, OneBadRecordMoreIsAnError) {
   EXPECT_EQ(Open({"/a", "/b"}, 1).status(),
             absl::InvalidArgumentError("/b:3:1: expected a label, found \"y\"; it is one bad "
                                        "record more than data.max_bad_records (1)"));
+}
+
+// Lines of a number, as the one number and the label; the first line is "number".
+class HeadedFormat : public LineFormat {
+ public:
+  HeadedFormat() : LineFormat({{{"number", Shape({1})}}, {{"label", 0}}}) {}
+
+  uint64_t fingerprint() const override { return 1; }
+  bool has_header() const override { return true; }
+  bool CheckHeader(absl::string_view line, LineError* error) const override {
+    *error = {1, "number", std::string(line)};
+    return line == "number";
+  }
+  bool Parse(absl::string_view line, int64_t row, Batch* batch, LineError* error) const override {
+    *error = {1, "a number", std::string(line)};
+    return absl::SimpleAtof(line, batch->labels[0].data() + row);
+  }
+};
+
+TEST_F(LineDatasetTest, HeadersAreNoRecords) {
+  files_.SetContent("/a", "number\n0\n1\n2\n");
+  files_.SetContent("/b", "number\n");
+  files_.SetContent("/c", "number\n3\n4");
+  for (const int64_t max_bad_records : {0, 1}) {
+    const auto records = LineRecords::Open({"/a", "/b", "/c"}, std::make_unique<HeadedFormat>(),
+                                           max_bad_records, &files_);
+    ASSERT_TRUE(records.ok()) << records.status();
+    EXPECT_THAT(Labels(*All(*records)), ElementsAre(0, 1, 2, 3, 4));
+    EXPECT_THAT(Labels(*All(*records), {4, 0, 3}), ElementsAre(4, 0, 3));
+  }
+}
+
+TEST_F(LineDatasetTest, ErrorsBehindAHeader) {
+  const auto open = [&](const std::string& content, int64_t max_bad_records) {
+    files_.SetContent("/a", content);
+    return LineRecords::Open({"/a"}, std::make_unique<HeadedFormat>(), max_bad_records, &files_);
+  };
+  EXPECT_EQ(open("0\n1\n", 0).status(),
+            absl::InvalidArgumentError("/a:1:1: expected number, found 0"));
+  EXPECT_EQ(open("0\n1\n", 1).status(),
+            absl::InvalidArgumentError("/a:1:1: expected number, found 0"));
+  EXPECT_EQ(open("number\nx\n1\n", 0).status(),
+            absl::InvalidArgumentError("/a:2:1: expected a number, found x"));
+  const auto left_out = open("number\n0\nx\n1\ny\n2\n", 2);
+  ASSERT_TRUE(left_out.ok()) << left_out.status();
+  EXPECT_THAT(Labels(*All(*left_out)), ElementsAre(0, 1, 2));
+  EXPECT_THAT(std::string(open("number\n0\nx\n1\ny\n2\n", 1).status().message()),
+              HasSubstr("/a:5:1: expected a number, found y; it is one bad record more than"));
 }
 
 TEST_F(LineDatasetTest, AFileThatChangesIsAnError) {

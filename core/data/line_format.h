@@ -33,6 +33,11 @@ class LineFormat {
   // another line one changes it too.
   virtual uint64_t fingerprint() const = 0;
 
+  // Whether a file's first line is no record, but names its columns.
+  virtual bool has_header() const { return false; }
+  // False: this first line does not name the columns that the format was made for.
+  virtual bool CheckHeader(absl::string_view line, LineError* error) const { return true; }
+
   // Fills row `row` of a batch that has room for more (Resize); the rows are filled in their order.
   // The byte behind the line may be read, and is "\n" or "\r". False: it is no record; `batch` is
   // then as if it had not been tried, but for the row's numbers, ids and label, and `error` is set.

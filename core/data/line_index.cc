@@ -17,7 +17,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are stored as they lie there");
 
 constexpr absl::string_view kMagic = "KLSNLINE";
-constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 // Of a stored index: that of a text file of 10^11 short lines has fewer.
 constexpr uint64_t kMaxIndexBytes = uint64_t{1} << 36;
 

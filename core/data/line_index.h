@@ -15,6 +15,9 @@
 
 namespace keelson {
 
+// UTF-8's, with which some programs begin a file.
+inline constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 // A line ends with "\n"; the last one may end with the file. A byte order mark (UTF-8) at the
 // file's begin is no part of the first line.
 struct LineIndex {

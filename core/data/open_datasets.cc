@@ -102,7 +102,8 @@ class IdxOpener {
 
 absl::StatusOr<Datasets> OpenDatasets(const v1::DataConfig& config, const RecordSchema& schema,
                                       uint64_t seed) {
-  if (config.has_libsvm() || config.has_criteo()) return OpenLineFiles(config, schema);
+  if (config.has_libsvm() || config.has_criteo() || config.has_csv())
+    return OpenLineFiles(config, schema);
   if (config.data_dir().empty()) return OpenGenerated(config, schema, seed);
   ASSIGN_OR_RETURN(const ImageSchema images, ImageSchemaOf(schema));
   return IdxOpener(config, images.image, images.num_classes).Open();

@@ -11,7 +11,7 @@
 
 namespace keelson {
 
-// Of the sources libsvm and criteo: text files (open_line_files.h). Of the others, without
+// Of the sources libsvm, criteo and csv: text files (open_line_files.h). Of the others, without
 // `data_dir`: generated records (open_generated.h), which depend on `seed`. Otherwise the IDX files
 // in that directory, each pair `NAME-images-idx3-ubyte` and `NAME-labels-idx1-ubyte`, either with
 // or without ".gz":

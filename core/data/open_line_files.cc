@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
 #include "core/data/criteo_format.h"
+#include "core/data/csv_format.h"
 #include "core/data/data_files.h"
 #include "core/data/libsvm_format.h"
 #include "core/data/line_dataset.h"
@@ -52,13 +53,15 @@ class LineFilesOpener {
                          file_system_);
   }
 
-  absl::StatusOr<std::unique_ptr<const LineFormat>> Format() const {
+  // `path` is the first of the files.
+  absl::StatusOr<std::unique_ptr<const LineFormat>> Format(const std::string& path) const {
+    if (config_.has_csv()) return NewCsvFormat(config_, schema_, path, file_system_);
     if (config_.has_criteo()) return NewCriteoFormat(config_.criteo(), schema_);
     return NewLibsvmFormat(config_.libsvm(), schema_);
   }
 
   absl::StatusOr<Records> Read(const std::vector<std::string>& paths) const {
-    ASSIGN_OR_RETURN(std::unique_ptr<const LineFormat> format, Format());
+    ASSIGN_OR_RETURN(std::unique_ptr<const LineFormat> format, Format(paths.front()));
     return LineRecords::Open(paths, std::move(format), config_.max_bad_records(), file_system_);
   }
 

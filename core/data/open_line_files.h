@@ -10,9 +10,9 @@
 
 namespace keelson {
 
-// The source of `config` is libsvm or criteo, and its data_dir has the files that train_files and
-// eval_files name (FindDataFiles). Without eval_files the first 80 % of the records of train_files
-// train, the rest evaluate. The subsets of `config` then select from these.
+// The source of `config` is libsvm, criteo or csv, and its data_dir has the files that train_files
+// and eval_files name (FindDataFiles). Without eval_files the first 80 % of the records of
+// train_files train, the rest evaluate. The subsets of `config` then select from these.
 // `file_system` outlives the datasets.
 // Errors: those of FindDataFiles, LineRecords::Open, SelectRecords and of the format;
 // INVALID_ARGUMENT: there is no data_dir.

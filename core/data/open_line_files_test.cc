@@ -103,6 +103,24 @@ TEST_F(OpenLineFilesTest, Criteo) {
               HasSubstr("data.criteo: expected"));
 }
 
+TEST_F(OpenLineFilesTest, CsvFilesForTrainingAndEvaluationMayOrderColumnsInTheirWay) {
+  files_.SetContent("/d/a", "x,label\n1,0\n2,1\n");
+  files_.SetContent("/d/b", "label,x\n0,3\n");
+  const RecordSchema schema = {{{"x", {}, FeatureKind::kId}}, {{"label", 2}}};
+  const std::string config =
+      "csv {} features { name: 'x' columns { integer {} } } train_files: 'a' ";
+  const auto data = Open(config + "eval_files: 'b'", schema);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(FirstIds(*data->train), ElementsAre(1, 2));
+  EXPECT_THAT(FirstIds(*data->eval), ElementsAre(3));
+  EXPECT_EQ(Open(config + "train_files: 'b'", schema).status(),
+            absl::InvalidArgumentError(
+                "/d/b:1:1: expected the column \"x\", as in the first file, found \"label\""));
+  EXPECT_EQ(Open("csv {}", kLibsvmSchema).status(),
+            absl::InvalidArgumentError("data directory /d: expected a single file, as "
+                                       "data.train_files names none, found a, b"));
+}
+
 TEST_F(OpenLineFilesTest, WhatIsNotThere) {
   EXPECT_EQ(Open("libsvm {} train_files: 'x'").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(OpenLineFiles(LineConfig("libsvm {}"), kLibsvmSchema, &files_).status(),

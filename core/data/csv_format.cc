@@ -1,0 +1,255 @@
+#include "core/data/csv_format.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <list>
+#include <utility>
+#include <vector>
+
+#include "absl/container/fixed_array.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
+#include "core/base/random.h"
+#include "core/base/status_macros.h"
+#include "core/data/byte_stream.h"
+#include "core/data/columns/column_value.h"
+#include "core/data/columns/record_maker.h"
+#include "core/data/csv_line.h"
+#include "core/data/line_index.h"
+
+namespace keelson {
+namespace {
+
+// The texts that count as missing, beside the empty one.
+class MissingTexts {
+ public:
+  explicit MissingTexts(const v1::DataConfig::Csv& csv)
+      : texts_(csv.missing_values().begin(), csv.missing_values().end()) {
+    if (texts_.empty()) texts_ = {"?", "NA", "NaN", "null", "NULL"};
+    for (const std::string& text : texts_) {
+      most_bytes_ = std::max(most_bytes_, text.size());
+      if (!text.empty()) begins_[static_cast<unsigned char>(text.front())] = true;
+    }
+  }
+
+  bool Have(absl::string_view text) const {
+    if (text.empty()) return true;
+    if (text.size() > most_bytes_ || !begins_[static_cast<unsigned char>(text.front())]) {
+      return false;
+    }
+    return std::find(texts_.begin(), texts_.end(), text) != texts_.end();
+  }
+  std::string Join() const { return absl::StrJoin(texts_, "\n"); }
+
+ private:
+  std::vector<std::string> texts_;
+  size_t most_bytes_ = 0;
+  std::array<bool, 256> begins_ = {};
+};
+
+// What the files are like, and where what the maker takes stands in them.
+struct CsvLayout {
+  CsvSyntax syntax;
+  std::vector<std::string> header;
+  bool in_file = true;  // the header
+  // By column of a file that of the maker, or kUnused.
+  std::vector<uint32_t> slots;
+};
+
+constexpr uint32_t kUnused = std::numeric_limits<uint32_t>::max();
+
+// Keeps the texts of fields.
+auto KeepIn(std::list<std::string>* kept) {
+  return [kept](std::string text) -> absl::string_view {
+    return kept->emplace_front(std::move(text));
+  };
+}
+
+class CsvFormat : public LineFormat {
+ public:
+  CsvFormat(std::unique_ptr<const RecordMaker> maker, CsvLayout layout,
+            const v1::DataConfig::Csv& csv)
+      : LineFormat(maker->schema()),
+        maker_(std::move(maker)),
+        layout_(std::move(layout)),
+        missing_(csv) {}
+
+  uint64_t fingerprint() const override {
+    constexpr int kRules = 1;  // counts up when the code calls other lines records
+    const CsvSyntax& syntax = layout_.syntax;
+    return StableHash(absl::StrCat("csv ", kRules, " ", maker_->fingerprint(), " ",
+                                   std::string(1, syntax.separator), syntax.quotes, " ",
+                                   layout_.in_file, " ", missing_.Join(), "\n\n",
+                                   absl::StrJoin(layout_.header, "\n"))) |
+           1;
+  }
+
+  bool has_header() const override { return layout_.in_file; }
+
+  bool CheckHeader(absl::string_view line, LineError* error) const override {
+    size_t count = 0;
+    bool equal = true;
+    const auto compare = [&](const CsvField& field) {
+      ++count;
+      const std::vector<std::string>& header = layout_.header;
+      if (!equal || field.index >= header.size() || field.text == header[field.index]) return;
+      equal = false;
+      *error = {field.begin + 1,
+                absl::StrCat("the column \"", header[field.index], "\", as in the first file"),
+                absl::StrCat("\"", field.text, "\"")};
+    };
+    std::list<std::string> kept;
+    if (!ForEachField(line, layout_.syntax, KeepIn(&kept), compare, error) || !equal) return false;
+    return count == layout_.header.size() || WrongCount(line, count, error);
+  }
+
+  bool Parse(absl::string_view line, int64_t row, Batch* batch, LineError* error) const override {
+    absl::FixedArray<ColumnValue, 64> values(maker_->columns().size());
+    std::list<std::string> kept;
+    size_t count = 0;
+    const auto take = [&](const CsvField& field) {
+      count = field.index + 1;
+      if (field.index >= layout_.slots.size()) return;
+      const uint32_t slot = layout_.slots[field.index];
+      if (slot == kUnused || missing_.Have(field.text)) return;
+      values[slot] = ColumnValue::Text(field.text);
+    };
+    const bool plain =
+        !layout_.syntax.quotes || std::memchr(line.data(), '"', line.size()) == nullptr;
+    if (plain) {
+      ForEachPlainField(line, layout_.syntax.separator, take);
+    } else if (!ForEachField(line, layout_.syntax, KeepIn(&kept), take, error)) {
+      return false;
+    }
+    if (count != layout_.slots.size()) return WrongCount(line, count, error);
+    ColumnError wrong;
+    return maker_->Fill(values, row, batch, &wrong) || WrongValue(line, wrong, error);
+  }
+
+ private:
+  bool WrongCount(absl::string_view line, size_t count, LineError* error) const {
+    *error = {line.size() + 1, absl::StrCat(layout_.slots.size(), " columns"),
+              line.empty() ? "an empty line" : absl::StrCat(count)};
+    return false;
+  }
+
+  bool WrongValue(absl::string_view line, const ColumnError& wrong, LineError* error) const {
+    size_t begin = 0;
+    const auto find = [&](const CsvField& field) {
+      if (layout_.slots[field.index] == wrong.column) begin = field.begin;
+    };
+    std::list<std::string> kept;
+    ForEachField(line, layout_.syntax, KeepIn(&kept), find, error);
+    *error = {
+        begin + 1,
+        absl::StrCat(wrong.expected, " in the column \"", maker_->columns()[wrong.column], "\""),
+        wrong.found};
+    return false;
+  }
+
+  const std::unique_ptr<const RecordMaker> maker_;
+  const CsvLayout layout_;
+  const MissingTexts missing_;
+};
+
+// The first line of a file, without its end.
+absl::StatusOr<std::string> ReadFirstLine(const std::string& path, FileSystem* file_system) {
+  constexpr size_t kPieceBytes = 4096;
+  ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, OpenByteStream(path, file_system));
+  std::string line;
+  for (size_t end = 0; line.size() < LineIndex::kMaxLineBytes;) {
+    line.resize(end + kPieceBytes);
+    ASSIGN_OR_RETURN(const size_t n, stream->Read(kPieceBytes, line.data() + end));
+    line.resize(end + n);
+    const size_t newline = line.find('\n', end);
+    end += n;
+    if (newline == std::string::npos && n == kPieceBytes) continue;
+    absl::string_view text = absl::string_view(line).substr(0, newline);
+    absl::ConsumePrefix(&text, kByteOrderMark);
+    absl::ConsumeSuffix(&text, "\r");
+    return std::string(text);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ":1: expected a line of at most ", LineIndex::kMaxLineBytes,
+                   " bytes with the names of the columns, found a longer one"));
+}
+
+absl::StatusOr<std::vector<std::string>> NamesOf(const std::string& line, const CsvSyntax& syntax,
+                                                 const std::string& path) {
+  std::vector<std::string> names;
+  std::list<std::string> kept;
+  LineError error;
+  const bool sound = ForEachField(
+      line, syntax, KeepIn(&kept), [&](const CsvField& field) { names.emplace_back(field.text); },
+      &error);
+  if (sound) return names;
+  return absl::InvalidArgumentError(absl::StrCat(path, ":1:", error.column, ": expected ",
+                                                 error.expected, ", found ", error.found));
+}
+
+std::string SomeOf(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 10;
+  const absl::Span<const std::string> first =
+      absl::MakeSpan(names).first(std::min(kMost, names.size()));
+  return absl::StrCat(absl::StrJoin(first, ", "), names.size() > kMost ? ", ..." : "");
+}
+
+absl::Status FindColumns(const RecordMaker& maker, const std::string& where, CsvLayout* layout) {
+  layout->slots.assign(layout->header.size(), kUnused);
+  for (size_t slot = 0; slot < maker.columns().size(); ++slot) {
+    const std::string& name = maker.columns()[slot];
+    const auto begin = layout->header.begin(), end = layout->header.end();
+    const auto count = std::count(begin, end, name);
+    if (count == 1) {
+      layout->slots[std::find(begin, end, name) - begin] = static_cast<uint32_t>(slot);
+      continue;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ": expected ", count == 0 ? "a" : "one", " column \"", name, "\" (",
+                     maker.needed_by(slot), "), found ",
+                     count == 0 ? SomeOf(layout->header) : absl::StrCat(count)));
+  }
+  return absl::OkStatus();
+}
+
+CsvSyntax SyntaxOf(const v1::DataConfig::Csv& csv, const std::string& path) {
+  CsvSyntax syntax;
+  syntax.quotes = !csv.no_quotes();
+  if (!csv.separator().empty()) {
+    syntax.separator = csv.separator() == "tab" ? '\t' : csv.separator().front();
+  } else if (absl::EndsWith(absl::StripSuffix(path, ".gz"), ".tsv")) {
+    syntax.separator = '\t';
+  }
+  return syntax;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const LineFormat>> NewCsvFormat(const v1::DataConfig& data,
+                                                               const RecordSchema& schema,
+                                                               const std::string& path,
+                                                               FileSystem* file_system) {
+  const v1::DataConfig::Csv& csv = data.csv();
+  ASSIGN_OR_RETURN(std::unique_ptr<const RecordMaker> maker,
+                   RecordMaker::Create(data, schema, file_system));
+  CsvLayout layout;
+  layout.syntax = SyntaxOf(csv, path);
+  layout.in_file = csv.header().empty();
+  if (layout.in_file) {
+    ASSIGN_OR_RETURN(const std::string line, ReadFirstLine(path, file_system));
+    ASSIGN_OR_RETURN(layout.header, NamesOf(line, layout.syntax, path));
+  } else {
+    layout.header.assign(csv.header().begin(), csv.header().end());
+  }
+  RETURN_IF_ERROR(FindColumns(*maker, layout.in_file ? path : "data.csv.header", &layout));
+  return std::make_unique<CsvFormat>(std::move(maker), std::move(layout), csv);
+}
+
+}  // namespace keelson
