@@ -10,6 +10,7 @@
 #include "core/base/status_macros.h"
 #include "core/cluster/consistency.h"
 #include "core/cluster/transfer_formats.h"
+#include "core/config/data_checks.h"
 #include "core/config/field_checks.h"
 #include "core/config/initial_values.h"
 #include "core/config/optimizer_checks.h"
@@ -52,90 +53,6 @@ absl::Status CheckLearningRate(const v1::LearningRateConfig& learning_rate) {
   if (learning_rate.has_exponential()) return CheckExponentialSchedule(learning_rate.exponential());
   if (learning_rate.has_cosine()) return CheckCosineSchedule(learning_rate.cosine());
   return absl::OkStatus();
-}
-
-absl::Status CheckSubset(const std::string& path, const v1::DataConfig::Subset& subset) {
-  RETURN_IF_ERROR(NotNegative(path + ".begin", subset.begin()));
-  if (subset.end() == 0 || subset.end() > subset.begin()) return absl::OkStatus();
-  return FieldError(path + ".end", absl::StrCat("0 (all) or > ", subset.begin(), " (its begin)"),
-                    subset.end());
-}
-
-absl::Status CheckClassNames(const v1::DataConfig& data, const ModelSpec& model) {
-  if (data.class_names().empty()) return absl::OkStatus();
-  if (model.main_loss().num_classes() == 0) {
-    return FieldError("data.class_names", "none (the model's labels are numbers)",
-                      data.class_names_size());
-  }
-  if (data.class_names_size() != model.main_loss().num_classes()) {
-    return FieldError("data.class_names",
-                      absl::StrCat(model.main_loss().num_classes(), " (the classes)"),
-                      data.class_names_size());
-  }
-  std::set<absl::string_view> names;
-  for (int i = 0; i < data.class_names_size(); ++i) {
-    const std::string& name = data.class_names(i);
-    if (!name.empty() && names.insert(name).second) continue;
-    return FieldError(absl::StrCat("data.class_names[", i, "]"), "a name of its own",
-                      absl::StrCat("'", name, "'"));
-  }
-  return absl::OkStatus();
-}
-
-template <typename Generated>
-absl::Status CheckRecords(const std::string& field, const Generated& generated) {
-  RETURN_IF_ERROR(
-      Positive(absl::StrCat("data.", field, ".train_records"), generated.train_records()));
-  return Positive(absl::StrCat("data.", field, ".eval_records"), generated.eval_records());
-}
-
-absl::Status CheckGenerated(const v1::DataConfig& data) {
-  switch (data.source_case()) {
-    case v1::DataConfig::kGeneratedRegression:
-      return CheckRecords("generated_regression", data.generated_regression());
-    case v1::DataConfig::kGeneratedTextures:
-      return CheckRecords("generated_textures", data.generated_textures());
-    case v1::DataConfig::kGeneratedVisits:
-      return CheckRecords("generated_visits", data.generated_visits());
-    case v1::DataConfig::kGeneratedClicks:
-      return CheckRecords("generated_clicks", data.generated_clicks());
-    case v1::DataConfig::kGeneratedCtr:
-      return CheckRecords("generated_ctr", data.generated_ctr());
-    case v1::DataConfig::kLibsvm:
-    case v1::DataConfig::kCriteo:
-    case v1::DataConfig::kCsv:
-    case v1::DataConfig::kTfRecord:
-      return absl::OkStatus();
-    case v1::DataConfig::kGenerated:
-    case v1::DataConfig::SOURCE_NOT_SET:
-      break;
-  }
-  return CheckRecords("generated", data.generated());
-}
-
-// The fields of sources that are text files.
-absl::Status CheckFiles(const v1::DataConfig& data) {
-  RETURN_IF_ERROR(NotNegative("data.max_bad_records", data.max_bad_records()));
-  if (data.has_libsvm() || data.has_criteo()) return absl::OkStatus();
-  const std::string expected = "none without data.libsvm or data.criteo";
-  if (data.train_files_size() > 0) {
-    return FieldError("data.train_files", expected, data.train_files_size());
-  }
-  if (data.eval_files_size() > 0) {
-    return FieldError("data.eval_files", expected, data.eval_files_size());
-  }
-  if (data.max_bad_records() > 0) {
-    return FieldError("data.max_bad_records", expected, data.max_bad_records());
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckData(const v1::DataConfig& data, const ModelSpec& model) {
-  RETURN_IF_ERROR(CheckGenerated(data));
-  RETURN_IF_ERROR(CheckFiles(data));
-  RETURN_IF_ERROR(CheckSubset("data.train_subset", data.train_subset()));
-  RETURN_IF_ERROR(CheckSubset("data.eval_subset", data.eval_subset()));
-  return CheckClassNames(data, model);
 }
 
 absl::Status CheckTraining(const v1::TrainingConfig& train) {
@@ -274,7 +191,7 @@ absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   RETURN_IF_ERROR(
       WithInitialValues(config.initial_values(), model.variables, model.tables).status());
   RETURN_IF_ERROR(CheckLearningRate(config.learning_rate()));
-  RETURN_IF_ERROR(CheckData(config.data(), model));
+  RETURN_IF_ERROR(CheckDataConfig(config.data(), model));
   RETURN_IF_ERROR(CheckTraining(config.train()));
   RETURN_IF_ERROR(CheckCheckpoint(config.checkpoint(), !config.model().tables().empty()));
   RETURN_IF_ERROR(CheckEvaluation(config.evaluation(), model));

@@ -243,6 +243,7 @@ TEST(FinalizeTrainConfigTest, KeepsASourceThatIsFiles) {
   EXPECT_TRUE(config.data().has_criteo());
   EXPECT_EQ(config.data().max_bad_records(), 3);
   EXPECT_TRUE(Finalized(std::string(kMinimal) + "data { libsvm {} }").data().has_libsvm());
+  EXPECT_TRUE(Finalized(std::string(kMinimal) + "data { tf_record {} }").data().has_tf_record());
 }
 
 TEST(FinalizeTrainConfigTest, TwiceIsOnce) {
