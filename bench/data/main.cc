@@ -41,12 +41,12 @@ struct Options {
 };
 
 // A weighted bag of any ids.
-std::unique_ptr<const LineFormat> Libsvm() {
+std::unique_ptr<const RecordFormat> Libsvm() {
   return *NewLibsvmFormat({}, {{{"features", {}, FeatureKind::kBag, true}}, {{"label", 2}}});
 }
 
 // All columns.
-std::unique_ptr<const LineFormat> Criteo() {
+std::unique_ptr<const RecordFormat> Criteo() {
   RecordSchema schema = {
       {{"numbers", Shape({kCriteoNumbers})}, {"missing", Shape({kCriteoNumbers})}}, {{"label", 2}}};
   for (int64_t k = 1; k <= kCriteoIds; ++k) {

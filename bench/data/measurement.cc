@@ -12,8 +12,8 @@
 #include "core/base/file.h"
 #include "core/base/file_system.h"
 #include "core/base/status_macros.h"
-#include "core/data/line_dataset.h"
-#include "core/data/line_index.h"
+#include "core/data/file_records.h"
+#include "core/data/record_index.h"
 #include "core/data/record_order.h"
 
 namespace keelson::bench {
@@ -41,13 +41,13 @@ int64_t CountLines(absl::string_view content) {
   return lines;
 }
 
-absl::Status ParseAll(absl::string_view content, const LineFormat& format, int64_t batch_size,
+absl::Status ParseAll(absl::string_view content, const RecordFormat& format, int64_t batch_size,
                       Batch* batch) {
   int64_t row = 0;
   for (size_t begin = 0; begin < content.size();) {
     const size_t end = content.find('\n', begin);
     if (row == 0) Resize(batch_size, format.schema(), batch);
-    LineError error;
+    RecordError error;
     if (!format.Parse(content.substr(begin, end - begin), row, batch, &error)) {
       return absl::InvalidArgumentError(
           absl::StrCat("expected ", error.expected, ", found ", error.found));
@@ -101,10 +101,10 @@ absl::StatusOr<std::vector<MeasuredLines>> Measure(const LineFile& subject, int6
   ASSIGN_OR_RETURN(std::string content, ReadFile(subject.path));
   if (content.empty() || content.back() != '\n') content.push_back('\n');
   const int64_t lines = CountLines(content);
-  const std::unique_ptr<const LineFormat> format = subject.new_format();
-  ASSIGN_OR_RETURN(const std::shared_ptr<const LineRecords> records,
-                   LineRecords::Open({subject.path}, subject.new_format(), 0, FileSystem::Real()));
-  const std::unique_ptr<Dataset> dataset = NewLineDataset(records, 0, records->size());
+  const std::unique_ptr<const RecordFormat> format = subject.new_format();
+  ASSIGN_OR_RETURN(const std::shared_ptr<const FileRecords> records,
+                   FileRecords::Open({subject.path}, subject.new_format(), 0, FileSystem::Real()));
+  const std::unique_ptr<Dataset> dataset = NewFileDataset(records, 0, records->size());
   ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> file,
                    FileSystem::Real()->OpenForRead(subject.path));
   const auto expect_lines = [lines](int64_t found) {
@@ -116,8 +116,8 @@ absl::StatusOr<std::vector<MeasuredLines>> Measure(const LineFile& subject, int6
       {"parse", [&] { return ParseAll(content, *format, batch, &parsed); }, subject.goal},
       {"index",
        [&]() -> absl::Status {
-         ASSIGN_OR_RETURN(const LineIndex index, BuildLineIndex(*file));
-         return expect_lines(index.num_lines);
+         ASSIGN_OR_RETURN(const RecordIndex index, format->framing().BuildIndex(*file));
+         return expect_lines(index.num_records);
        }},
       {"in order", [&] { return ReadAll(*dataset, batch, true, &in_order); }},
       {"at random", [&] { return ReadAll(*dataset, batch, false, &at_random); }},

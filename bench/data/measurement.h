@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "bench/statistics.h"
-#include "core/data/line_format.h"
+#include "core/data/record_format.h"
 
 namespace keelson::bench {
 
@@ -18,7 +18,7 @@ struct LineFile {
   std::string name;
   // The file, whose lines are all records of the format.
   std::string path;
-  std::function<std::unique_ptr<const LineFormat>()> new_format;
+  std::function<std::unique_ptr<const RecordFormat>()> new_format;
   // What parsing should reach, in 10^9 bytes in a second; 0: there is no goal.
   double goal = 0;
 };

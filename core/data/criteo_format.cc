@@ -50,10 +50,10 @@ const char* FieldEnd(const char* at, const char* end) {
   return tab == nullptr ? end : tab;
 }
 
-class CriteoFormat : public LineFormat {
+class CriteoFormat : public RecordFormat {
  public:
   CriteoFormat(RecordSchema schema, const CriteoColumns& columns)
-      : LineFormat(std::move(schema)), columns_(columns) {
+      : RecordFormat(std::move(schema)), columns_(columns) {
     for (size_t i = 0; i < logarithms_.size(); ++i) {
       logarithms_[i] = std::log1p(static_cast<float>(i));
     }
@@ -62,7 +62,7 @@ class CriteoFormat : public LineFormat {
   // Which lines are records depends on nothing. Another number when the code calls others records.
   uint64_t fingerprint() const override { return 0x6372697465310001; }
 
-  bool Parse(absl::string_view line, int64_t row, Batch* batch, LineError* error) const override {
+  bool Parse(absl::string_view line, int64_t row, Batch* batch, RecordError* error) const override {
     const char* at = line.data();
     const char* const end = at + line.size();
     if (end - at < 2 || (*at != '0' && *at != '1') || at[1] != '\t') {
@@ -75,7 +75,8 @@ class CriteoFormat : public LineFormat {
 
  private:
   // What is wrong with a field; the number of columns comes first, as it says more.
-  static bool Fail(absl::string_view line, const char* at, std::string expected, LineError* error) {
+  static bool Fail(absl::string_view line, const char* at, std::string expected,
+                   RecordError* error) {
     const auto columns = 1 + std::count(line.begin(), line.end(), '\t');
     if (columns != kColumns) {
       *error = {line.size() + 1, absl::StrCat(kColumns, " columns"), absl::StrCat(columns)};
@@ -90,7 +91,7 @@ class CriteoFormat : public LineFormat {
 
   // Returns where the strings begin; null: something is no number.
   const char* ReadNumbers(absl::string_view line, const char* at, int64_t row, Batch* batch,
-                          LineError* error) const {
+                          RecordError* error) const {
     float* const numbers =
         columns_.numbers ? RowOf(row, &batch->features[*columns_.numbers]) : nullptr;
     float* const missing =
@@ -117,7 +118,7 @@ class CriteoFormat : public LineFormat {
   }
 
   bool ReadIds(absl::string_view line, const char* at, int64_t row, Batch* batch,
-               LineError* error) const {
+               RecordError* error) const {
     const char* const end = line.data() + line.size();
     for (size_t k = 0; k < columns_.ids.size(); ++k) {
       const char* const behind = FieldEnd(at, end);
@@ -217,7 +218,7 @@ absl::StatusOr<CriteoColumns> ColumnsOf(const v1::DataConfig::Criteo& config,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const LineFormat>> NewCriteoFormat(
+absl::StatusOr<std::unique_ptr<const RecordFormat>> NewCriteoFormat(
     const v1::DataConfig::Criteo& config, const RecordSchema& schema) {
   ASSIGN_OR_RETURN(const CriteoColumns columns, ColumnsOf(config, schema));
   return std::make_unique<CriteoFormat>(schema, columns);

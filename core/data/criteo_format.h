@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "core/data/line_format.h"
+#include "core/data/record_format.h"
 #include "core/model/spec/record_schema.h"
 #include "keelson/v1/train_config.pb.h"
 
@@ -27,7 +27,7 @@ inline constexpr int64_t kCriteoIds = 26;
 //
 // INVALID_ARGUMENT, naming the field: the model takes other features or labels; a salt of a field
 // that there is not, or of one that has a salt already.
-absl::StatusOr<std::unique_ptr<const LineFormat>> NewCriteoFormat(
+absl::StatusOr<std::unique_ptr<const RecordFormat>> NewCriteoFormat(
     const v1::DataConfig::Criteo& config, const RecordSchema& schema);
 
 }  // namespace keelson

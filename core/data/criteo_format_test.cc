@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/data/columns/value_hash.h"
-#include "core/data/line_format_testing.h"
+#include "core/data/record_format_testing.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 
@@ -23,15 +23,15 @@ const FeatureSpec kC2 = {"c2", {}, FeatureKind::kId};
 const FeatureSpec kC26 = {"c26", {}, FeatureKind::kId};
 const LabelSpec kLabel2 = {"label", 2};
 
-absl::StatusOr<std::unique_ptr<const LineFormat>> OpenCriteo(const RecordSchema& schema,
-                                                             const std::string& config = "") {
+absl::StatusOr<std::unique_ptr<const RecordFormat>> OpenCriteo(const RecordSchema& schema,
+                                                               const std::string& config = "") {
   v1::DataConfig::Criteo criteo;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(config, &criteo));
   return NewCriteoFormat(criteo, schema);
 }
 
-std::unique_ptr<const LineFormat> CriteoOf(const std::vector<FeatureSpec>& features,
-                                           const std::string& config = "") {
+std::unique_ptr<const RecordFormat> CriteoOf(const std::vector<FeatureSpec>& features,
+                                             const std::string& config = "") {
   auto format = OpenCriteo({features, {kLabel2}}, config);
   EXPECT_TRUE(format.ok()) << format.status();
   return *std::move(format);

@@ -22,7 +22,8 @@
 #include "core/data/columns/column_value.h"
 #include "core/data/columns/record_maker.h"
 #include "core/data/csv_line.h"
-#include "core/data/line_index.h"
+#include "core/data/record_framing.h"
+#include "core/data/record_index.h"
 
 namespace keelson {
 namespace {
@@ -72,11 +73,11 @@ auto KeepIn(std::list<std::string>* kept) {
   };
 }
 
-class CsvFormat : public LineFormat {
+class CsvFormat : public RecordFormat {
  public:
   CsvFormat(std::unique_ptr<const RecordMaker> maker, CsvLayout layout,
             const v1::DataConfig::Csv& csv)
-      : LineFormat(maker->schema()),
+      : RecordFormat(maker->schema()),
         maker_(std::move(maker)),
         layout_(std::move(layout)),
         missing_(csv) {}
@@ -93,7 +94,7 @@ class CsvFormat : public LineFormat {
 
   bool has_header() const override { return layout_.in_file; }
 
-  bool CheckHeader(absl::string_view line, LineError* error) const override {
+  bool CheckHeader(absl::string_view line, RecordError* error) const override {
     size_t count = 0;
     bool equal = true;
     const auto compare = [&](const CsvField& field) {
@@ -110,7 +111,7 @@ class CsvFormat : public LineFormat {
     return count == layout_.header.size() || WrongCount(line, count, error);
   }
 
-  bool Parse(absl::string_view line, int64_t row, Batch* batch, LineError* error) const override {
+  bool Parse(absl::string_view line, int64_t row, Batch* batch, RecordError* error) const override {
     absl::FixedArray<ColumnValue, 64> values(maker_->columns().size());
     std::list<std::string> kept;
     size_t count = 0;
@@ -134,13 +135,13 @@ class CsvFormat : public LineFormat {
   }
 
  private:
-  bool WrongCount(absl::string_view line, size_t count, LineError* error) const {
+  bool WrongCount(absl::string_view line, size_t count, RecordError* error) const {
     *error = {line.size() + 1, absl::StrCat(layout_.slots.size(), " columns"),
               line.empty() ? "an empty line" : absl::StrCat(count)};
     return false;
   }
 
-  bool WrongValue(absl::string_view line, const ColumnError& wrong, LineError* error) const {
+  bool WrongValue(absl::string_view line, const ColumnError& wrong, RecordError* error) const {
     size_t begin = 0;
     const auto find = [&](const CsvField& field) {
       if (layout_.slots[field.index] == wrong.column) begin = field.begin;
@@ -164,7 +165,7 @@ absl::StatusOr<std::string> ReadFirstLine(const std::string& path, FileSystem* f
   constexpr size_t kPieceBytes = 4096;
   ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, OpenByteStream(path, file_system));
   std::string line;
-  for (size_t end = 0; line.size() < LineIndex::kMaxLineBytes;) {
+  for (size_t end = 0; line.size() < RecordIndex::kMaxRecordBytes;) {
     line.resize(end + kPieceBytes);
     ASSIGN_OR_RETURN(const size_t n, stream->Read(kPieceBytes, line.data() + end));
     line.resize(end + n);
@@ -177,7 +178,7 @@ absl::StatusOr<std::string> ReadFirstLine(const std::string& path, FileSystem* f
     return std::string(text);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ":1: expected a line of at most ", LineIndex::kMaxLineBytes,
+      absl::StrCat(path, ":1: expected a line of at most ", RecordIndex::kMaxRecordBytes,
                    " bytes with the names of the columns, found a longer one"));
 }
 
@@ -185,7 +186,7 @@ absl::StatusOr<std::vector<std::string>> NamesOf(const std::string& line, const 
                                                  const std::string& path) {
   std::vector<std::string> names;
   std::list<std::string> kept;
-  LineError error;
+  RecordError error;
   const bool sound = ForEachField(
       line, syntax, KeepIn(&kept), [&](const CsvField& field) { names.emplace_back(field.text); },
       &error);
@@ -232,10 +233,10 @@ CsvSyntax SyntaxOf(const v1::DataConfig::Csv& csv, const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const LineFormat>> NewCsvFormat(const v1::DataConfig& data,
-                                                               const RecordSchema& schema,
-                                                               const std::string& path,
-                                                               FileSystem* file_system) {
+absl::StatusOr<std::unique_ptr<const RecordFormat>> NewCsvFormat(const v1::DataConfig& data,
+                                                                 const RecordSchema& schema,
+                                                                 const std::string& path,
+                                                                 FileSystem* file_system) {
   const v1::DataConfig::Csv& csv = data.csv();
   ASSIGN_OR_RETURN(std::unique_ptr<const RecordMaker> maker,
                    RecordMaker::Create(data, schema, file_system));

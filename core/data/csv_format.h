@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/file_system.h"
-#include "core/data/line_format.h"
+#include "core/data/record_format.h"
 #include "core/model/spec/record_schema.h"
 #include "keelson/v1/train_config.pb.h"
 
@@ -23,10 +23,10 @@ namespace keelson {
 //
 // INVALID_ARGUMENT: RecordMaker's; a column that the model takes is not in the header, or there
 // twice; a header that is malformed. Others: those of reading the file.
-absl::StatusOr<std::unique_ptr<const LineFormat>> NewCsvFormat(const v1::DataConfig& data,
-                                                               const RecordSchema& schema,
-                                                               const std::string& path,
-                                                               FileSystem* file_system);
+absl::StatusOr<std::unique_ptr<const RecordFormat>> NewCsvFormat(const v1::DataConfig& data,
+                                                                 const RecordSchema& schema,
+                                                                 const std::string& path,
+                                                                 FileSystem* file_system);
 
 }  // namespace keelson
 

@@ -7,7 +7,7 @@
 #include "core/base/file_system_testing.h"
 #include "core/data/columns/value_hash.h"
 #include "core/data/criteo_format.h"
-#include "core/data/line_format_testing.h"
+#include "core/data/record_format_testing.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 
@@ -22,15 +22,15 @@ constexpr char kHeader[] = "csv { header: ['age', 'city', 'note', 'income'] } ";
 
 class CsvFormatTest : public testing::Test {
  protected:
-  absl::StatusOr<std::unique_ptr<const LineFormat>> Open(const std::string& config,
-                                                         const RecordSchema& schema = kPeople,
-                                                         const std::string& path = "/a.csv") {
+  absl::StatusOr<std::unique_ptr<const RecordFormat>> Open(const std::string& config,
+                                                           const RecordSchema& schema = kPeople,
+                                                           const std::string& path = "/a.csv") {
     v1::DataConfig data;
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(config, &data)) << config;
     return NewCsvFormat(data, schema, path, &files_);
   }
-  std::unique_ptr<const LineFormat> Format(const std::string& config,
-                                           const std::string& path = "/a.csv") {
+  std::unique_ptr<const RecordFormat> Format(const std::string& config,
+                                             const std::string& path = "/a.csv") {
     auto format = Open(config, kPeople, path);
     EXPECT_TRUE(format.ok()) << format.status();
     return *std::move(format);
@@ -39,8 +39,8 @@ class CsvFormatTest : public testing::Test {
     return std::string(Open(config, schema).status().message());
   }
   // "COLUMN: expected …, found …" of a header; "none" of one that fits.
-  static std::string HeaderError(const LineFormat& format, const std::string& line) {
-    LineError error;
+  static std::string HeaderError(const RecordFormat& format, const std::string& line) {
+    RecordError error;
     if (format.CheckHeader(line, &error)) return "none";
     return absl::StrCat(error.column, ": expected ", error.expected, ", found ", error.found);
   }

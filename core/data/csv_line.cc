@@ -26,7 +26,7 @@ const char* CloseQuote(const char* at, const char* end, bool* doubled) {
 
 bool ForEachField(absl::string_view line, const CsvSyntax& syntax,
                   absl::FunctionRef<absl::string_view(std::string)> unescaped,
-                  absl::FunctionRef<void(const CsvField&)> visit, LineError* error) {
+                  absl::FunctionRef<void(const CsvField&)> visit, RecordError* error) {
   const char* const first = line.data();
   const char* const end = first + line.size();
   const char* at = first;

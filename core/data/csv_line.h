@@ -10,7 +10,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
-#include "core/data/line_format.h"
+#include "core/data/record_format.h"
 
 namespace keelson {
 
@@ -84,7 +84,7 @@ size_t ForEachPlainField(absl::string_view line, char separator, Visit visit) {
 // mark is not closed in the line, or something is behind the one that closes; `error` says where.
 bool ForEachField(absl::string_view line, const CsvSyntax& syntax,
                   absl::FunctionRef<absl::string_view(std::string)> unescaped,
-                  absl::FunctionRef<void(const CsvField&)> visit, LineError* error);
+                  absl::FunctionRef<void(const CsvField&)> visit, RecordError* error);
 
 }  // namespace keelson
 

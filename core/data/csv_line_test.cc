@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 std::vector<std::string> Fields(const std::string& line, const CsvSyntax& syntax = {}) {
   std::vector<std::string> fields;
   std::list<std::string> kept;
-  LineError error;
+  RecordError error;
   const auto keep = [&](std::string text) -> absl::string_view {
     return kept.emplace_front(std::move(text));
   };

@@ -10,7 +10,7 @@
 #include "core/base/file.h"
 #include "core/base/name_pattern.h"
 #include "core/base/status_macros.h"
-#include "core/data/line_index.h"
+#include "core/data/record_index.h"
 
 namespace keelson {
 namespace {
@@ -18,9 +18,7 @@ namespace {
 constexpr absl::string_view kGzip = ".gz";
 
 // Whether a file's name is one of data: not that of an index, or of one that is being written.
-bool IsData(absl::string_view name) {
-  return !absl::StartsWith(name, ".") && !absl::StrContains(name, kLineIndexSuffix);
-}
+bool IsData(absl::string_view name) { return !absl::StartsWith(name, ".") && !IsRecordIndex(name); }
 
 absl::StatusOr<std::vector<std::string>> ListData(const std::string& directory,
                                                   FileSystem* file_system) {

@@ -28,15 +28,15 @@ const char* SkipBlanks(const char* at, const char* end) {
 // Whether a token may end here.
 bool AtBreak(const char* at, const char* end) { return at == end || IsBlank(*at); }
 
-class LibsvmFormat : public LineFormat {
+class LibsvmFormat : public RecordFormat {
  public:
   LibsvmFormat(RecordSchema schema, std::vector<float> label_values)
-      : LineFormat(std::move(schema)),
+      : RecordFormat(std::move(schema)),
         label_values_(std::move(label_values)),
-        feature_(LineFormat::schema().features.front()),
-        num_classes_(LineFormat::schema().labels.empty()
+        feature_(RecordFormat::schema().features.front()),
+        num_classes_(RecordFormat::schema().labels.empty()
                          ? 0
-                         : LineFormat::schema().labels.front().num_classes) {}
+                         : RecordFormat::schema().labels.front().num_classes) {}
 
   uint64_t fingerprint() const override {
     constexpr int kRules = 1;  // counts up when the code calls other lines records
@@ -45,7 +45,7 @@ class LibsvmFormat : public LineFormat {
            1;
   }
 
-  bool Parse(absl::string_view line, int64_t row, Batch* batch, LineError* error) const override {
+  bool Parse(absl::string_view line, int64_t row, Batch* batch, RecordError* error) const override {
     FeatureValues* const values = &batch->features.front();
     const char* const end = line.data() + line.size();
     const char* at = ReadLabel(line, row, batch, error);
@@ -70,14 +70,16 @@ class LibsvmFormat : public LineFormat {
   }
 
  private:
-  static bool Fail(absl::string_view line, const char* at, std::string expected, LineError* error) {
+  static bool Fail(absl::string_view line, const char* at, std::string expected,
+                   RecordError* error) {
     const size_t position = at - line.data();
     *error = {position + 1, std::move(expected), FoundText(line.substr(position), kBlanks)};
     return false;
   }
 
   // Returns where the pairs begin; null: it is no record's.
-  const char* ReadLabel(absl::string_view line, int64_t row, Batch* batch, LineError* error) const {
+  const char* ReadLabel(absl::string_view line, int64_t row, Batch* batch,
+                        RecordError* error) const {
     const char* const end = line.data() + line.size();
     const char* const begin = SkipBlanks(line.data(), end);
     float label = 0;
@@ -119,7 +121,7 @@ class LibsvmFormat : public LineFormat {
 
   // The next pair. 1: there is one; 0: the line ends; -1: there is something else.
   int ReadPair(absl::string_view line, const char** at, const char* end, uint64_t* index,
-               float* value, LineError* error) const {
+               float* value, RecordError* error) const {
     const char* const begin = SkipBlanks(*at, end);
     if (begin == end || *begin == '#') return 0;
     const char* const colon = ReadWhole(begin, end, index);
@@ -137,7 +139,7 @@ class LibsvmFormat : public LineFormat {
   }
 
   bool CheckIndex(absl::string_view line, const char* begin, uint64_t index, uint64_t least,
-                  uint64_t most, LineError* error) const {
+                  uint64_t most, RecordError* error) const {
     if (index >= least && index <= most) return true;
     return Fail(line, SkipBlanks(begin, line.data() + line.size()),
                 index < least ? absl::StrCat("an index of ", least, " or more, as they ascend")
@@ -146,7 +148,7 @@ class LibsvmFormat : public LineFormat {
   }
 
   bool ReadBag(absl::string_view line, const char* at, const char* end, FeatureValues* values,
-               LineError* error) const {
+               RecordError* error) const {
     const uint64_t most = static_cast<uint64_t>(feature_.num_ids) - 1;  // all bits for 0: any id
     uint64_t least = 0;
     bool all_used = false;  // the greatest index of all was there
@@ -169,7 +171,7 @@ class LibsvmFormat : public LineFormat {
   }
 
   bool ReadNumbers(absl::string_view line, const char* at, const char* end, float* numbers,
-                   LineError* error) const {
+                   RecordError* error) const {
     const auto count = static_cast<uint64_t>(feature_.shape.dims()[0]);
     std::fill_n(numbers, count, 0.0f);
     uint64_t least = 1;
@@ -210,7 +212,7 @@ absl::Status CheckSchema(const RecordSchema& schema) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const LineFormat>> NewLibsvmFormat(
+absl::StatusOr<std::unique_ptr<const RecordFormat>> NewLibsvmFormat(
     const v1::DataConfig::Libsvm& config, const RecordSchema& schema) {
   RETURN_IF_ERROR(CheckSchema(schema));
   const int64_t classes = schema.labels.empty() ? 0 : schema.labels.front().num_classes;

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "core/data/line_format.h"
+#include "core/data/record_format.h"
 #include "core/model/spec/record_schema.h"
 #include "keelson/v1/train_config.pb.h"
 
@@ -22,7 +22,7 @@ namespace keelson {
 //
 // INVALID_ARGUMENT, naming the field: the model takes other features or labels; label values that
 // are not one for each class.
-absl::StatusOr<std::unique_ptr<const LineFormat>> NewLibsvmFormat(
+absl::StatusOr<std::unique_ptr<const RecordFormat>> NewLibsvmFormat(
     const v1::DataConfig::Libsvm& config, const RecordSchema& schema);
 
 }  // namespace keelson

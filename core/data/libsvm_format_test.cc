@@ -1,6 +1,6 @@
 #include "core/data/libsvm_format.h"
 
-#include "core/data/line_format_testing.h"
+#include "core/data/record_format_testing.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 
@@ -16,15 +16,15 @@ const FeatureSpec kUnweighted = {"features", {}, FeatureKind::kBag, false, 0};
 const FeatureSpec kFewIds = {"features", {}, FeatureKind::kBag, true, 10};
 const FeatureSpec kFourNumbers = {"features", Shape({4})};
 
-absl::StatusOr<std::unique_ptr<const LineFormat>> OpenLibsvm(const RecordSchema& schema,
-                                                             const std::string& config = "") {
+absl::StatusOr<std::unique_ptr<const RecordFormat>> OpenLibsvm(const RecordSchema& schema,
+                                                               const std::string& config = "") {
   v1::DataConfig::Libsvm libsvm;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(config, &libsvm));
   return NewLibsvmFormat(libsvm, schema);
 }
 
-std::unique_ptr<const LineFormat> LibsvmOf(const FeatureSpec& feature, int64_t classes = 2,
-                                           const std::string& config = "") {
+std::unique_ptr<const RecordFormat> LibsvmOf(const FeatureSpec& feature, int64_t classes = 2,
+                                             const std::string& config = "") {
   auto format = OpenLibsvm({{feature}, {{"label", classes}}}, config);
   EXPECT_TRUE(format.ok()) << format.status();
   return *std::move(format);

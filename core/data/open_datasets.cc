@@ -10,7 +10,7 @@
 #include "core/data/idx_file.h"
 #include "core/data/image_dataset.h"
 #include "core/data/open_generated.h"
-#include "core/data/open_line_files.h"
+#include "core/data/open_record_files.h"
 #include "core/data/record_selection.h"
 
 namespace keelson {
@@ -103,7 +103,7 @@ class IdxOpener {
 absl::StatusOr<Datasets> OpenDatasets(const v1::DataConfig& config, const RecordSchema& schema,
                                       uint64_t seed) {
   if (config.has_libsvm() || config.has_criteo() || config.has_csv())
-    return OpenLineFiles(config, schema);
+    return OpenRecordFiles(config, schema);
   if (config.data_dir().empty()) return OpenGenerated(config, schema, seed);
   ASSIGN_OR_RETURN(const ImageSchema images, ImageSchemaOf(schema));
   return IdxOpener(config, images.image, images.num_classes).Open();

@@ -11,10 +11,10 @@
 
 namespace keelson {
 
-// Of the sources libsvm, criteo and csv: text files (open_line_files.h). Of the others, without
-// `data_dir`: generated records (open_generated.h), which depend on `seed`. Otherwise the IDX files
-// in that directory, each pair `NAME-images-idx3-ubyte` and `NAME-labels-idx1-ubyte`, either with
-// or without ".gz":
+// Of the sources libsvm, criteo, csv and tf_record: files of records (open_record_files.h). Of the
+// others, without `data_dir`: generated records (open_generated.h), which depend on `seed`.
+// Otherwise the IDX files in that directory, each pair `NAME-images-idx3-ubyte` and
+// `NAME-labels-idx1-ubyte`, either with or without ".gz":
 //   - a single pair, whatever its name: the first 80 % of its records train, the rest evaluate;
 //   - two pairs: the one with "train" in NAME trains, the one with "t10k" or "test" evaluates.
 // The subsets of `config` then select from these.

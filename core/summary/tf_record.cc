@@ -15,9 +15,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "integers are copied as they lie");
 
-constexpr size_t kHeaderBytes = sizeof(uint64_t) + sizeof(uint32_t);
-constexpr size_t kFooterBytes = sizeof(uint32_t);
-
 template <typename T>
 absl::string_view AsBytes(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof(value)};
@@ -36,17 +33,15 @@ absl::Status BadRecord(absl::string_view path, size_t offset, absl::string_view 
 
 // Returns the length in a record's header, checked against the rest of the file.
 absl::StatusOr<size_t> ParseHeader(absl::string_view rest, absl::string_view path, size_t offset) {
-  if (rest.size() < kHeaderBytes) return BadRecord(path, offset, "the file ends within its length");
-  const absl::string_view length_bytes = rest.substr(0, sizeof(uint64_t));
-  if (MaskCrc32c(Crc32c(length_bytes)) != Load<uint32_t>(rest.substr(sizeof(uint64_t)))) {
-    return BadRecord(path, offset, "checksum mismatch of its length");
-  }
-  const uint64_t length = Load<uint64_t>(length_bytes);
-  const size_t available = rest.size() - kHeaderBytes;
-  if (available < kFooterBytes || length > available - kFooterBytes) {
+  if (rest.size() < kTfRecordHeaderBytes)
+    return BadRecord(path, offset, "the file ends within its length");
+  const std::optional<uint64_t> length = TfRecordLength(rest.substr(0, kTfRecordHeaderBytes));
+  if (!length.has_value()) return BadRecord(path, offset, "checksum mismatch of its length");
+  const size_t available = rest.size() - kTfRecordHeaderBytes;
+  if (available < kTfRecordFooterBytes || *length > available - kTfRecordFooterBytes) {
     return BadRecord(path, offset, "the file ends within its data");
   }
-  return length;
+  return *length;
 }
 
 // Appends the records of a file up to its end, or up to the first damage, which is returned.
@@ -55,17 +50,29 @@ absl::Status ParseRecords(absl::string_view content, absl::string_view path,
   for (size_t offset = 0; offset < content.size();) {
     const absl::string_view rest = content.substr(offset);
     ASSIGN_OR_RETURN(const size_t length, ParseHeader(rest, path, offset));
-    const absl::string_view data = rest.substr(kHeaderBytes, length);
-    if (MaskCrc32c(Crc32c(data)) != Load<uint32_t>(rest.substr(kHeaderBytes + length))) {
+    const absl::string_view data = rest.substr(kTfRecordHeaderBytes, length);
+    if (!IsTfRecordSound(data, rest.substr(kTfRecordHeaderBytes + length, kTfRecordFooterBytes))) {
       return BadRecord(path, offset, "checksum mismatch of its data");
     }
     records->emplace_back(data);
-    offset += kHeaderBytes + length + kFooterBytes;
+    offset += kTfRecordHeaderBytes + length + kTfRecordFooterBytes;
   }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+std::optional<uint64_t> TfRecordLength(absl::string_view header) {
+  const absl::string_view length = header.substr(0, sizeof(uint64_t));
+  if (MaskCrc32c(Crc32c(length)) != Load<uint32_t>(header.substr(sizeof(uint64_t)))) {
+    return std::nullopt;
+  }
+  return Load<uint64_t>(length);
+}
+
+bool IsTfRecordSound(absl::string_view data, absl::string_view footer) {
+  return MaskCrc32c(Crc32c(data)) == Load<uint32_t>(footer);
+}
 
 std::string EncodeTfRecord(absl::string_view data) {
   const uint64_t length = data.size();

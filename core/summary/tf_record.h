@@ -3,6 +3,9 @@
 #ifndef KEELSON_CORE_SUMMARY_TF_RECORD_H_
 #define KEELSON_CORE_SUMMARY_TF_RECORD_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +14,14 @@
 #include "core/base/file_system.h"
 
 namespace keelson {
+
+inline constexpr size_t kTfRecordHeaderBytes = sizeof(uint64_t) + sizeof(uint32_t);
+inline constexpr size_t kTfRecordFooterBytes = sizeof(uint32_t);
+
+// The length of the data behind a header. Nullopt: its checksum is wrong.
+std::optional<uint64_t> TfRecordLength(absl::string_view header);
+// Whether the checksum behind data is theirs.
+bool IsTfRecordSound(absl::string_view data, absl::string_view footer);
 
 // One record with its frame.
 std::string EncodeTfRecord(absl::string_view data);

@@ -7,9 +7,9 @@
 #include "absl/strings/match.h"
 #include "core/base/file_system_testing.h"
 #include "core/data/criteo_format.h"
+#include "core/data/file_records.h"
 #include "core/data/libsvm_format.h"
-#include "core/data/line_dataset.h"
-#include "core/data/line_index.h"
+#include "core/data/record_index.h"
 #include "tests/fuzz/fuzz_program.h"
 #include "tests/fuzz/fuzzing.h"
 
@@ -20,7 +20,7 @@ enum Kind : char { kBagLines, kNumberLines, kCriteoLines, kIndex, kNumKinds };
 
 constexpr FileVersion kVersion = {120, 7};
 
-std::unique_ptr<const LineFormat> FormatOf(uint8_t kind) {
+std::unique_ptr<const RecordFormat> FormatOf(uint8_t kind) {
   const LabelSpec label = {"label", 2};
   if (kind == kBagLines) {
     return *NewLibsvmFormat({}, {{{"features", {}, FeatureKind::kBag, true, 1000}}, {label}});
@@ -44,7 +44,7 @@ void CheckIsSound(const Batch& batch, int64_t records) {
   for (const uint64_t id : first.ids) Check(id < 1000, "an embedding has rows for all ids");
 }
 
-absl::Status ReadAll(const LineRecords& records) {
+absl::Status ReadAll(const FileRecords& records) {
   std::vector<int64_t> all(records.size());
   std::iota(all.begin(), all.end(), 0);
   Batch batch;
@@ -56,11 +56,11 @@ absl::Status ReadAll(const LineRecords& records) {
 void TestLines(uint8_t kind, absl::string_view content) {
   MemoryFileSystem files;
   files.SetContent("/lines", std::string(content));
-  const auto tolerant = LineRecords::Open({"/lines"}, FormatOf(kind), 1 << 30, &files);
+  const auto tolerant = FileRecords::Open({"/lines"}, FormatOf(kind), 1 << 30, &files);
   if (tolerant.ok() && (*tolerant)->size() > 0) {
     Check(ReadAll(**tolerant).ok(), "a line that is not left out is a record");
   }
-  const auto strict = LineRecords::Open({"/lines"}, FormatOf(kind), 0, &files);
+  const auto strict = FileRecords::Open({"/lines"}, FormatOf(kind), 0, &files);
   const absl::Status status = strict.ok() ? ReadAll(**strict) : strict.status();
   Check(status.ok() || absl::StartsWith(status.message(), "/lines"), "an error names the file");
   Check(!absl::StrContains(status.message(), '\n'), "an error is one line");
@@ -69,9 +69,9 @@ void TestLines(uint8_t kind, absl::string_view content) {
 }
 
 void TestIndex(absl::string_view bytes) {
-  const std::optional<LineIndex> index = DecodeLineIndex(bytes, kVersion);
+  const std::optional<RecordIndex> index = DecodeRecordIndex(bytes, kVersion);
   if (!index.has_value()) return;
-  Check(EncodeLineIndex(*index, kVersion) == bytes, "an index is written as it was read");
+  Check(EncodeRecordIndex(*index, kVersion) == bytes, "an index is written as it was read");
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ std::vector<std::string> Seeds() {
            {"1\t5\t\t-1\t4\t5\t6\t7\t8\t9\t10\t11\t12\t1300\t68fd1e64\t" + std::string(24, '\t') +
             "68fd1e64\n0" + std::string(39, '\t')},
            &seeds);
-  AddSeeds(kIndex, {EncodeLineIndex({18, {0, 100, 120}, {3, 16}, 77}, kVersion)}, &seeds);
+  AddSeeds(kIndex, {EncodeRecordIndex({18, {0, 100, 120}, {3, 16}, 77}, kVersion)}, &seeds);
   return seeds;
 }
 

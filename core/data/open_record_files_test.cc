@@ -1,4 +1,4 @@
-#include "core/data/open_line_files.h"
+#include "core/data/open_record_files.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -33,9 +33,9 @@ std::vector<uint64_t> FirstIds(const Dataset& dataset) {
   return batch.features[0].ids;
 }
 
-class OpenLineFilesTest : public testing::Test {
+class OpenRecordFilesTest : public testing::Test {
  protected:
-  OpenLineFilesTest() {
+  OpenRecordFilesTest() {
     EXPECT_TRUE(files_.CreateDirectories("/d").ok());
     std::string content;
     for (int i = 0; i < 10; ++i) absl::StrAppend(&content, "1 ", i, ":1\n");
@@ -44,20 +44,20 @@ class OpenLineFilesTest : public testing::Test {
 
   absl::StatusOr<Datasets> Open(const std::string& config,
                                 const RecordSchema& schema = kLibsvmSchema) {
-    return OpenLineFiles(LineConfig("data_dir: '/d' " + config), schema, &files_);
+    return OpenRecordFiles(LineConfig("data_dir: '/d' " + config), schema, &files_);
   }
 
   MemoryFileSystem files_;
 };
 
-TEST_F(OpenLineFilesTest, OneFileIsSplit) {
+TEST_F(OpenRecordFilesTest, OneFileIsSplit) {
   const auto data = Open("libsvm {}");
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_THAT(FirstIds(*data->train), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
   EXPECT_THAT(FirstIds(*data->eval), ElementsAre(8, 9));
 }
 
-TEST_F(OpenLineFilesTest, FilesThatEvaluate) {
+TEST_F(OpenRecordFilesTest, FilesThatEvaluate) {
   files_.SetContent("/d/b", "-1 50:1\n");
   const auto data = Open("libsvm {} train_files: 'a' eval_files: 'b'");
   ASSERT_TRUE(data.ok()) << data.status();
@@ -65,7 +65,7 @@ TEST_F(OpenLineFilesTest, FilesThatEvaluate) {
   EXPECT_THAT(FirstIds(*data->eval), ElementsAre(50));
 }
 
-TEST_F(OpenLineFilesTest, SubsetsOfTheSameFiles) {
+TEST_F(OpenRecordFilesTest, SubsetsOfTheSameFiles) {
   const auto data = Open(
       "libsvm {} train_files: 'a' eval_files: 'a' train_subset { end: 3 } eval_subset { begin: 8 "
       "}");
@@ -74,14 +74,14 @@ TEST_F(OpenLineFilesTest, SubsetsOfTheSameFiles) {
   EXPECT_THAT(FirstIds(*data->eval), ElementsAre(8, 9));
 }
 
-TEST_F(OpenLineFilesTest, ASubsetThatTheFilesHaveNot) {
+TEST_F(OpenRecordFilesTest, ASubsetThatTheFilesHaveNot) {
   const auto data = Open("libsvm {} train_files: 'a' train_subset { end: 9 }");
   EXPECT_EQ(data.status(),
             absl::InvalidArgumentError("data.train_subset: expected 0 <= begin < end <= 8, the "
                                        "records of /d/a, found [0, 9)"));
 }
 
-TEST_F(OpenLineFilesTest, MaxBadRecordsIsForEachSet) {
+TEST_F(OpenRecordFilesTest, MaxBadRecordsIsForEachSet) {
   files_.SetContent("/d/a", "1 1:1\nx\n");
   files_.SetContent("/d/b", "x\n1 2:1\n");
   const std::string files = "libsvm {} train_files: 'a' eval_files: 'b' ";
@@ -92,7 +92,7 @@ TEST_F(OpenLineFilesTest, MaxBadRecordsIsForEachSet) {
   EXPECT_THAT(std::string(Open(files).status().message()), HasSubstr("/d/b:1:1: expected a label"));
 }
 
-TEST_F(OpenLineFilesTest, Criteo) {
+TEST_F(OpenRecordFilesTest, Criteo) {
   const std::string line =
       absl::StrCat("1\t", absl::StrJoin(std::vector<int>(13, 5), "\t"), std::string(26, '\t'));
   files_.SetContent("/d/a", line + "\n" + line + "\n");
@@ -103,7 +103,7 @@ TEST_F(OpenLineFilesTest, Criteo) {
               HasSubstr("data.criteo: expected"));
 }
 
-TEST_F(OpenLineFilesTest, CsvFilesForTrainingAndEvaluationMayOrderColumnsInTheirWay) {
+TEST_F(OpenRecordFilesTest, CsvFilesForTrainingAndEvaluationMayOrderColumnsInTheirWay) {
   files_.SetContent("/d/a", "x,label\n1,0\n2,1\n");
   files_.SetContent("/d/b", "label,x\n0,3\n");
   const RecordSchema schema = {{{"x", {}, FeatureKind::kId}}, {{"label", 2}}};
@@ -121,9 +121,9 @@ TEST_F(OpenLineFilesTest, CsvFilesForTrainingAndEvaluationMayOrderColumnsInTheir
                                        "data.train_files names none, found a, b"));
 }
 
-TEST_F(OpenLineFilesTest, WhatIsNotThere) {
+TEST_F(OpenRecordFilesTest, WhatIsNotThere) {
   EXPECT_EQ(Open("libsvm {} train_files: 'x'").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(OpenLineFiles(LineConfig("libsvm {}"), kLibsvmSchema, &files_).status(),
+  EXPECT_EQ(OpenRecordFiles(LineConfig("libsvm {}"), kLibsvmSchema, &files_).status(),
             absl::InvalidArgumentError(
                 "data.data_dir: expected the directory of the files (--data_dir), found none"));
 }

@@ -1,23 +1,23 @@
-// Parses lines as a LineFormat's caller does, for tests.
-#ifndef KEELSON_CORE_DATA_LINE_FORMAT_TESTING_H_
-#define KEELSON_CORE_DATA_LINE_FORMAT_TESTING_H_
+// Parses lines as a RecordFormat's caller does, for tests.
+#ifndef KEELSON_CORE_DATA_RECORD_FORMAT_TESTING_H_
+#define KEELSON_CORE_DATA_RECORD_FORMAT_TESTING_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/data/line_format.h"
+#include "core/data/record_format.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
 
 // The batch of lines that are all records.
-inline Batch ParseLines(const LineFormat& format, const std::vector<std::string>& lines) {
+inline Batch ParseLines(const RecordFormat& format, const std::vector<std::string>& lines) {
   Batch batch;
   Resize(static_cast<int64_t>(lines.size()), format.schema(), &batch);
   for (size_t i = 0; i < lines.size(); ++i) {
     const std::string ended = lines[i] + "\n";
-    LineError error;
+    RecordError error;
     EXPECT_TRUE(format.Parse(absl::string_view(ended).substr(0, lines[i].size()),
                              static_cast<int64_t>(i), &batch, &error))
         << lines[i] << ": " << error.column << ": " << error.expected << ", " << error.found;
@@ -26,10 +26,10 @@ inline Batch ParseLines(const LineFormat& format, const std::vector<std::string>
 }
 
 // "COLUMN: expected …, found …" of a line that is no record; "none" for one that is.
-inline std::string LineErrorText(const LineFormat& format, const std::string& line) {
+inline std::string LineErrorText(const RecordFormat& format, const std::string& line) {
   Batch batch;
   Resize(1, format.schema(), &batch);
-  LineError error;
+  RecordError error;
   const std::string ended = line + "\n";
   if (format.Parse(absl::string_view(ended).substr(0, line.size()), 0, &batch, &error)) {
     return "none";
@@ -44,4 +44,4 @@ inline std::string LineErrorText(const LineFormat& format, const std::string& li
 
 }  // namespace keelson
 
-#endif  // KEELSON_CORE_DATA_LINE_FORMAT_TESTING_H_
+#endif  // KEELSON_CORE_DATA_RECORD_FORMAT_TESTING_H_

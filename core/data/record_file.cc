@@ -1,4 +1,4 @@
-#include "core/data/text_file.h"
+#include "core/data/record_file.h"
 
 #include <algorithm>
 #include <cstring>
@@ -63,9 +63,10 @@ absl::Status Changed(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TextFile>> TextFile::Open(const std::string& path,
-                                                         FileSystem* file_system,
-                                                         uint64_t min_indexed_bytes) {
+absl::StatusOr<std::unique_ptr<RecordFile>> RecordFile::Open(const std::string& path,
+                                                             const RecordFraming& framing,
+                                                             FileSystem* file_system,
+                                                             uint64_t min_indexed_bytes) {
   ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> content, file_system->OpenForRead(path));
   // The time is taken once the file is open: one that replaces it later has another.
   FileVersion version;
@@ -75,26 +76,26 @@ absl::StatusOr<std::unique_ptr<TextFile>> TextFile::Open(const std::string& path
   if (in_memory) {
     ASSIGN_OR_RETURN(content, Unpack(path, file_system));
   }
-  std::unique_ptr<TextFile> file(
-      new TextFile(path, file_system, in_memory, version, std::move(content)));
+  std::unique_ptr<RecordFile> file(
+      new RecordFile(path, framing, file_system, in_memory, version, std::move(content)));
   RETURN_IF_ERROR(file->LoadIndex(min_indexed_bytes));
-  if (file->num_lines() == 0) {
+  if (file->num_records() == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected one line or more, found an empty file"));
+        absl::StrCat(path, ": expected one ", framing.noun(), " or more, found an empty file"));
   }
   return file;
 }
 
-absl::Status TextFile::LoadIndex(uint64_t min_indexed_bytes) {
+absl::Status RecordFile::LoadIndex(uint64_t min_indexed_bytes) {
   stored_ = !in_memory_ && version_.size >= min_indexed_bytes;
   if (stored_) {
-    std::optional<LineIndex> index = LoadLineIndex(path_, version_, file_system_);
+    std::optional<RecordIndex> index = LoadRecordIndex(IndexPath(), version_, file_system_);
     if (index.has_value()) {
       index_ = *std::move(index);
       return absl::OkStatus();
     }
   }
-  absl::StatusOr<LineIndex> index = BuildLineIndex(*content_);
+  absl::StatusOr<RecordIndex> index = framing_.BuildIndex(*content_);
   // A change says more than what it led to.
   RETURN_IF_ERROR(CheckUnchanged());
   RETURN_IF_ERROR(index.status());
@@ -103,27 +104,29 @@ absl::Status TextFile::LoadIndex(uint64_t min_indexed_bytes) {
   return absl::OkStatus();
 }
 
-std::optional<std::vector<int64_t>> TextFile::KnownBadLines(uint64_t format) const {
+std::optional<std::vector<int64_t>> RecordFile::KnownBadRecords(uint64_t format) const {
   if (index_.checked_format != format) return std::nullopt;
-  return index_.bad_lines;
+  return index_.bad_records;
 }
 
-void TextFile::StoreBadLines(std::vector<int64_t> lines, uint64_t format) const {
+void RecordFile::StoreBadRecords(std::vector<int64_t> records, uint64_t format) const {
   if (!stored_) return;
-  LineIndex index = index_;
-  index.bad_lines = std::move(lines);
+  RecordIndex index = index_;
+  index.bad_records = std::move(records);
   index.checked_format = format;
   StoreIndex(index);
 }
 
-void TextFile::StoreIndex(const LineIndex& index) const {
-  const absl::Status status = StoreLineIndex(path_, index, version_, file_system_);
+void RecordFile::StoreIndex(const RecordIndex& index) const {
+  const absl::Status status = StoreRecordIndex(IndexPath(), index, version_, file_system_);
   if (status.ok()) return;
   LogInfo(path_, ": each task that opens it builds its index, which cannot be stored beside it: ",
           status.message());
 }
 
-absl::Status TextFile::CheckUnchanged() const {
+std::string RecordFile::IndexPath() const { return absl::StrCat(path_, framing_.index_suffix()); }
+
+absl::Status RecordFile::CheckUnchanged() const {
   if (in_memory_) return absl::OkStatus();
   const absl::StatusOr<int64_t> modified = ModifiedNanos(path_, file_system_);
   if (absl::IsNotFound(modified.status())) {
@@ -134,36 +137,42 @@ absl::Status TextFile::CheckUnchanged() const {
   return *modified == version_.modified_nanos ? absl::OkStatus() : Changed(path_);
 }
 
-absl::StatusOr<absl::string_view> TextFile::Reader::Line(int64_t line) {
-  if (line < begin_ || line >= end_) {
-    RETURN_IF_ERROR(Load(static_cast<size_t>(line / LineIndex::kLinesPerOffset)));
-  } else if (line < next_) {
+absl::StatusOr<absl::string_view> RecordFile::Reader::Record(int64_t record) {
+  if (record < begin_ || record >= end_) {
+    RETURN_IF_ERROR(Load(static_cast<size_t>(record / RecordIndex::kRecordsPerOffset)));
+  } else if (record < next_) {
     next_ = begin_;
     position_ = 0;
   }
-  for (;; ++next_) {
-    const char* const begin = bytes_.data() + position_;
-    const size_t left = bytes_.size() - position_;
-    const auto* const end = static_cast<const char*>(std::memchr(begin, '\n', left));
-    if (end == nullptr) return Changed(file_->path());
-    position_ += static_cast<size_t>(end - begin) + 1;
-    if (next_ < line) continue;
-    ++next_;
-    const absl::string_view found(begin, end - begin);
-    return absl::EndsWith(found, "\r") ? found.substr(0, found.size() - 1) : found;
+  const RecordFraming& framing = file_->framing_;
+  for (;;) {
+    const std::optional<RecordFraming::Frame> frame =
+        framing.First(absl::string_view(bytes_).substr(position_));
+    if (!frame.has_value()) return Changed(file_->path());
+    last_ = position_;
+    position_ += frame->size;
+    if (next_++ < record) continue;
+    if (framing.IsSound(*frame)) return frame->record;
+    return absl::DataLossError(
+        absl::StrCat(Where(1), ": expected data that fits its checksum, found other data"));
   }
 }
 
-absl::Status TextFile::Reader::Load(size_t group) {
-  const LineIndex& index = file_->index_;
+std::string RecordFile::Reader::Where(size_t column) const {
+  return file_->framing_.Where(file_->path(), next_ - 1, offset_ + last_, column);
+}
+
+absl::Status RecordFile::Reader::Load(size_t group) {
+  const RecordIndex& index = file_->index_;
   const uint64_t begin = index.offsets[group];
   const size_t size = index.offsets[group + 1] - begin;
   begin_ = end_ = 0;  // nothing is there until all of it is
   bytes_.resize(size + 1);
   RETURN_IF_ERROR(file_->content_->Read(begin, size, bytes_.data()));
   bytes_[size] = '\n';
-  begin_ = next_ = static_cast<int64_t>(group) * LineIndex::kLinesPerOffset;
-  end_ = std::min(begin_ + LineIndex::kLinesPerOffset, index.num_lines);
+  offset_ = begin;
+  begin_ = next_ = static_cast<int64_t>(group) * RecordIndex::kRecordsPerOffset;
+  end_ = std::min(begin_ + RecordIndex::kRecordsPerOffset, index.num_records);
   position_ = 0;
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-#include "core/data/line_dataset.h"
+#include "core/data/file_records.h"
 
 #include <numeric>
 #include <vector>
@@ -17,13 +17,13 @@ using ::testing::HasSubstr;
 
 const RecordSchema kBagSchema = {{{"features", {}, FeatureKind::kBag, true}}, {{"label", 0}}};
 
-std::unique_ptr<const LineFormat> BagFormat() { return *NewLibsvmFormat({}, kBagSchema); }
+std::unique_ptr<const RecordFormat> BagFormat() { return *NewLibsvmFormat({}, kBagSchema); }
 
-class LineDatasetTest : public testing::Test {
+class FileRecordsTest : public testing::Test {
  protected:
-  absl::StatusOr<std::shared_ptr<const LineRecords>> Open(const std::vector<std::string>& paths,
+  absl::StatusOr<std::shared_ptr<const FileRecords>> Open(const std::vector<std::string>& paths,
                                                           int64_t max_bad_records = 0) {
-    return LineRecords::Open(paths, BagFormat(), max_bad_records, &files_);
+    return FileRecords::Open(paths, BagFormat(), max_bad_records, &files_);
   }
 
   static std::vector<float> Labels(const Dataset& dataset) {
@@ -38,14 +38,14 @@ class LineDatasetTest : public testing::Test {
     return {batch.labels[0].span().begin(), batch.labels[0].span().end()};
   }
   // All records of an opening that succeeds.
-  static std::unique_ptr<Dataset> All(const std::shared_ptr<const LineRecords>& records) {
-    return NewLineDataset(records, 0, records->size());
+  static std::unique_ptr<Dataset> All(const std::shared_ptr<const FileRecords>& records) {
+    return NewFileDataset(records, 0, records->size());
   }
 
   MemoryFileSystem files_;
 };
 
-TEST_F(LineDatasetTest, RecordsOfSeveralFilesInAnyOrder) {
+TEST_F(FileRecordsTest, RecordsOfSeveralFilesInAnyOrder) {
   files_.SetContent("/a", "0 1:1\n1\n2");
   files_.SetContent("/b", "3\n");
   files_.SetContent("/c", "4\r\n5 7:2 8:3\r\n");
@@ -55,7 +55,7 @@ TEST_F(LineDatasetTest, RecordsOfSeveralFilesInAnyOrder) {
   const auto dataset = All(*records);
   EXPECT_THAT(Labels(*dataset), ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_THAT(Labels(*dataset, {5, 0, 3, 3, 4}), ElementsAre(5, 0, 3, 3, 4));
-  const auto part = NewLineDataset(*records, 2, 5);
+  const auto part = NewFileDataset(*records, 2, 5);
   EXPECT_EQ(part->num_records(), 3);
   EXPECT_THAT(Labels(*part), ElementsAre(2, 3, 4));
   Batch batch;
@@ -63,7 +63,7 @@ TEST_F(LineDatasetTest, RecordsOfSeveralFilesInAnyOrder) {
   EXPECT_EQ(part->Read(std::vector<int64_t>{-1}, &batch).code(), absl::StatusCode::kOutOfRange);
 }
 
-TEST_F(LineDatasetTest, ABatchThatIsReadAgainHasNothingOfBefore) {
+TEST_F(FileRecordsTest, ABatchThatIsReadAgainHasNothingOfBefore) {
   files_.SetContent("/a", "0 1:1 2:2\n1 3:3\n");
   const auto dataset = All(*Open({"/a"}));
   Batch batch;
@@ -75,7 +75,7 @@ TEST_F(LineDatasetTest, ABatchThatIsReadAgainHasNothingOfBefore) {
   }
 }
 
-TEST_F(LineDatasetTest, ABadLineIsAnErrorWhenItIsRead) {
+TEST_F(FileRecordsTest, ABadLineIsAnErrorWhenItIsRead) {
   files_.SetContent("/a", "0\n1 1:1\n2 1:x\n");
   const auto dataset = All(*Open({"/a"}));
   EXPECT_THAT(Labels(*dataset, {0, 1}), ElementsAre(0, 1));
@@ -85,14 +85,14 @@ TEST_F(LineDatasetTest, ABadLineIsAnErrorWhenItIsRead) {
       absl::InvalidArgumentError("/a:3:5: expected a finite number as the value, found \"x\""));
 }
 
-TEST_F(LineDatasetTest, AFileOfAnotherFormatIsAnErrorAtOnce) {
+TEST_F(FileRecordsTest, AFileOfAnotherFormatIsAnErrorAtOnce) {
   files_.SetContent("/a", "0\n");
   files_.SetContent("/b", "label,features\n1,2\n");
   EXPECT_EQ(Open({"/a", "/b"}).status(),
             absl::InvalidArgumentError("/b:1:1: expected a label, found \"label,features\""));
 }
 
-TEST_F(LineDatasetTest, BadRecordsAreLeftOut) {
+TEST_F(FileRecordsTest, BadRecordsAreLeftOut) {
   // Bad: 0, 3, 4, 20, 39.
   std::string content;
   std::vector<float> good;
@@ -113,7 +113,7 @@ TEST_F(LineDatasetTest, BadRecordsAreLeftOut) {
               ElementsAre(good[34], good[0], good[36], good[18]));
 }
 
-TEST_F(LineDatasetTest, OneBadRecordMoreIsAnError) {
+TEST_F(FileRecordsTest, OneBadRecordMoreIsAnError) {
   files_.SetContent("/a", "0\nx\n1\n");
   files_.SetContent("/b", "2\n3\ny\n");
   EXPECT_TRUE(Open({"/a", "/b"}, 2).ok());
@@ -123,28 +123,28 @@ TEST_F(LineDatasetTest, OneBadRecordMoreIsAnError) {
 }
 
 // Lines of a number, as the one number and the label; the first line is "number".
-class HeadedFormat : public LineFormat {
+class HeadedFormat : public RecordFormat {
  public:
-  HeadedFormat() : LineFormat({{{"number", Shape({1})}}, {{"label", 0}}}) {}
+  HeadedFormat() : RecordFormat({{{"number", Shape({1})}}, {{"label", 0}}}) {}
 
   uint64_t fingerprint() const override { return 1; }
   bool has_header() const override { return true; }
-  bool CheckHeader(absl::string_view line, LineError* error) const override {
+  bool CheckHeader(absl::string_view line, RecordError* error) const override {
     *error = {1, "number", std::string(line)};
     return line == "number";
   }
-  bool Parse(absl::string_view line, int64_t row, Batch* batch, LineError* error) const override {
+  bool Parse(absl::string_view line, int64_t row, Batch* batch, RecordError* error) const override {
     *error = {1, "a number", std::string(line)};
     return absl::SimpleAtof(line, batch->labels[0].data() + row);
   }
 };
 
-TEST_F(LineDatasetTest, HeadersAreNoRecords) {
+TEST_F(FileRecordsTest, HeadersAreNoRecords) {
   files_.SetContent("/a", "number\n0\n1\n2\n");
   files_.SetContent("/b", "number\n");
   files_.SetContent("/c", "number\n3\n4");
   for (const int64_t max_bad_records : {0, 1}) {
-    const auto records = LineRecords::Open({"/a", "/b", "/c"}, std::make_unique<HeadedFormat>(),
+    const auto records = FileRecords::Open({"/a", "/b", "/c"}, std::make_unique<HeadedFormat>(),
                                            max_bad_records, &files_);
     ASSERT_TRUE(records.ok()) << records.status();
     EXPECT_THAT(Labels(*All(*records)), ElementsAre(0, 1, 2, 3, 4));
@@ -152,10 +152,10 @@ TEST_F(LineDatasetTest, HeadersAreNoRecords) {
   }
 }
 
-TEST_F(LineDatasetTest, ErrorsBehindAHeader) {
+TEST_F(FileRecordsTest, ErrorsBehindAHeader) {
   const auto open = [&](const std::string& content, int64_t max_bad_records) {
     files_.SetContent("/a", content);
-    return LineRecords::Open({"/a"}, std::make_unique<HeadedFormat>(), max_bad_records, &files_);
+    return FileRecords::Open({"/a"}, std::make_unique<HeadedFormat>(), max_bad_records, &files_);
   };
   EXPECT_EQ(open("0\n1\n", 0).status(),
             absl::InvalidArgumentError("/a:1:1: expected number, found 0"));
@@ -170,7 +170,7 @@ TEST_F(LineDatasetTest, ErrorsBehindAHeader) {
               HasSubstr("/a:5:1: expected a number, found y; it is one bad record more than"));
 }
 
-TEST_F(LineDatasetTest, AFileThatChangesIsAnError) {
+TEST_F(FileRecordsTest, AFileThatChangesIsAnError) {
   files_.SetContent("/a", "0\n1\n");
   const auto dataset = All(*Open({"/a"}));
   EXPECT_THAT(Labels(*dataset), ElementsAre(0, 1));
@@ -182,7 +182,7 @@ TEST_F(LineDatasetTest, AFileThatChangesIsAnError) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("/a: expected the file as it was"));
 }
 
-TEST_F(LineDatasetTest, FilesThatAreNotReadMayChange) {
+TEST_F(FileRecordsTest, FilesThatAreNotReadMayChange) {
   files_.SetContent("/a", "0\n");
   files_.SetContent("/b", "1\n");
   const auto dataset = All(*Open({"/a", "/b"}));

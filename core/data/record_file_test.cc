@@ -1,4 +1,4 @@
-#include "core/data/text_file.h"
+#include "core/data/record_file.h"
 
 #include <chrono>
 #include <filesystem>
@@ -30,9 +30,9 @@ std::string Lines(int64_t count) {
   return content;
 }
 
-std::string Read(const TextFile& file, int64_t line) {
-  TextFile::Reader reader(&file);
-  const auto text = reader.Line(line);
+std::string Read(const RecordFile& file, int64_t line) {
+  RecordFile::Reader reader(&file);
+  const auto text = reader.Record(line);
   EXPECT_TRUE(text.ok()) << text.status();
   return std::string(*text);
 }
@@ -46,30 +46,30 @@ std::string WriteOldFile(const std::string& content) {
   return path;
 }
 
-TEST(TextFileTest, ReadsLinesInAnyOrder) {
+TEST(RecordFileTest, ReadsLinesInAnyOrder) {
   constexpr int64_t kLines = 1000;
   MemoryFileSystem files;
   files.SetContent(kPath, Lines(kLines));
-  const auto file = TextFile::Open(kPath, &files);
+  const auto file = RecordFile::Open(kPath, LineFraming(), &files);
   ASSERT_TRUE(file.ok()) << file.status();
-  ASSERT_EQ((*file)->num_lines(), kLines);
-  TextFile::Reader reader(file->get());
+  ASSERT_EQ((*file)->num_records(), kLines);
+  RecordFile::Reader reader(file->get());
   // 7 and 613 have no common factor with 1000: each line once, also backwards.
   for (const int64_t stride : {1, 7, 613, 999}) {
     for (int64_t i = 0; i < kLines; ++i) {
       const int64_t line = i * stride % kLines;
-      ASSERT_EQ(*reader.Line(line), LineText(line));
+      ASSERT_EQ(*reader.Record(line), LineText(line));
     }
   }
-  EXPECT_EQ(*reader.Line(5), *reader.Line(5));
+  EXPECT_EQ(*reader.Record(5), *reader.Record(5));
 }
 
-TEST(TextFileTest, TheEndsOfLinesAreNotRead) {
+TEST(RecordFileTest, TheEndsOfLinesAreNotRead) {
   MemoryFileSystem files;
   files.SetContent(kPath,
                    "\xef\xbb\xbf"
                    "one\r\n\r\nthree\nfour");
-  const auto file = TextFile::Open(kPath, &files);
+  const auto file = RecordFile::Open(kPath, LineFraming(), &files);
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ(Read(**file, 0), "one");
   EXPECT_EQ(Read(**file, 1), "");
@@ -77,94 +77,94 @@ TEST(TextFileTest, TheEndsOfLinesAreNotRead) {
   EXPECT_EQ(Read(**file, 3), "four");
 }
 
-TEST(TextFileTest, ReadsGzip) {
+TEST(RecordFileTest, ReadsGzip) {
   const std::string path = JoinPath(FreshDirectory(), "lines.gz");
   WriteTestFile(path, GzipContent(Lines(50'000)));
-  const auto file = TextFile::Open(path);
+  const auto file = RecordFile::Open(path, LineFraming());
   ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_EQ((*file)->num_lines(), 50'000);
+  EXPECT_EQ((*file)->num_records(), 50'000);
   EXPECT_EQ(Read(**file, 49'999), LineText(49'999));
   EXPECT_EQ(Read(**file, 7), LineText(7));
 }
 
-TEST(TextFileTest, DamagedGzip) {
+TEST(RecordFileTest, DamagedGzip) {
   const std::string path = JoinPath(FreshDirectory(), "lines.gz");
   const std::string content = GzipContent(Lines(50'000));
   WriteTestFile(path, content.substr(0, content.size() / 2));
-  const absl::Status status = TextFile::Open(path).status();
+  const absl::Status status = RecordFile::Open(path, LineFraming()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr(path));
 }
 
-TEST(TextFileTest, AnEmptyFileIsAnError) {
+TEST(RecordFileTest, AnEmptyFileIsAnError) {
   for (const char* content : {"", "\xef\xbb\xbf"}) {
     MemoryFileSystem files;
     files.SetContent(kPath, content);
-    const absl::Status status = TextFile::Open(kPath, &files).status();
+    const absl::Status status = RecordFile::Open(kPath, LineFraming(), &files).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(status.message(), "/lines: expected one line or more, found an empty file");
   }
 }
 
-TEST(TextFileTest, ADirectoryIsAnError) {
-  EXPECT_EQ(TextFile::Open(FreshDirectory()).status().code(),
+TEST(RecordFileTest, ADirectoryIsAnError) {
+  EXPECT_EQ(RecordFile::Open(FreshDirectory(), LineFraming()).status().code(),
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(TextFileTest, OnlyThePartsThatAreNeededAreRead) {
+TEST(RecordFileTest, OnlyThePartsThatAreNeededAreRead) {
   MemoryFileSystem files;
   files.SetContent(kPath, Lines(100'000));
-  ASSERT_TRUE(TextFile::Open(kPath, &files, kIndexAlways).ok());
+  ASSERT_TRUE(RecordFile::Open(kPath, LineFraming(), &files, kIndexAlways).ok());
   const int64_t before = files.bytes_read();
   // The second one loads the index that the first one stored.
-  const auto file = TextFile::Open(kPath, &files, kIndexAlways);
+  const auto file = RecordFile::Open(kPath, LineFraming(), &files, kIndexAlways);
   EXPECT_EQ(Read(**file, 77'777), LineText(77'777));
   const auto index = static_cast<int64_t>((*files.OpenForRead("/lines.keelson_lines"))->size());
-  EXPECT_LE(files.bytes_read() - before, index + LineIndex::kLinesPerOffset * 100);
+  EXPECT_LE(files.bytes_read() - before, index + RecordIndex::kRecordsPerOffset * 100);
   EXPECT_LE(index, 100'000);
 }
 
-TEST(TextFileTest, SmallFilesHaveNoStoredIndex) {
+TEST(RecordFileTest, SmallFilesHaveNoStoredIndex) {
   MemoryFileSystem files;
   files.SetContent(kPath, Lines(1000));
-  ASSERT_TRUE(TextFile::Open(kPath, &files).ok());
+  ASSERT_TRUE(RecordFile::Open(kPath, LineFraming(), &files).ok());
   EXPECT_FALSE(*files.Exists("/lines.keelson_lines"));
 }
 
-TEST(TextFileTest, AnIndexOfAnotherVersionIsBuiltAgain) {
+TEST(RecordFileTest, AnIndexOfAnotherVersionIsBuiltAgain) {
   MemoryFileSystem files;
   files.SetContent(kPath, Lines(100));
-  ASSERT_TRUE(TextFile::Open(kPath, &files, kIndexAlways).ok());
+  ASSERT_TRUE(RecordFile::Open(kPath, LineFraming(), &files, kIndexAlways).ok());
   files.SetContent(kPath, "x" + Lines(100));  // of another size and time
-  const auto file = TextFile::Open(kPath, &files, kIndexAlways);
+  const auto file = RecordFile::Open(kPath, LineFraming(), &files, kIndexAlways);
   EXPECT_EQ(Read(**file, 99), LineText(99));
   EXPECT_TRUE((*file)->CheckUnchanged().ok());
 }
 
-TEST(TextFileTest, AReadOnlyDirectoryWillDo) {
+TEST(RecordFileTest, AReadOnlyDirectoryWillDo) {
   const std::string path = WriteOldFile(Lines(100));
   FailingFileSystem files;
   files.FailFrom(0);
-  const auto file = TextFile::Open(path, &files, kIndexAlways);
+  const auto file = RecordFile::Open(path, LineFraming(), &files, kIndexAlways);
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE(files.has_failed());
   EXPECT_EQ(Read(**file, 55), LineText(55));
 }
 
-TEST(TextFileTest, BadLinesAreStoredWithTheIndex) {
+TEST(RecordFileTest, BadLinesAreStoredWithTheIndex) {
   MemoryFileSystem files;
   files.SetContent(kPath, Lines(100));
-  const auto first = TextFile::Open(kPath, &files, kIndexAlways);
-  EXPECT_EQ((*first)->KnownBadLines(9), std::nullopt);
-  (*first)->StoreBadLines({3, 50}, 9);
-  const auto second = TextFile::Open(kPath, &files, kIndexAlways);
-  EXPECT_THAT((*second)->KnownBadLines(9), Optional(ElementsAre(3, 50)));
-  EXPECT_EQ((*second)->KnownBadLines(8), std::nullopt);
+  const auto first = RecordFile::Open(kPath, LineFraming(), &files, kIndexAlways);
+  EXPECT_EQ((*first)->KnownBadRecords(9), std::nullopt);
+  (*first)->StoreBadRecords({3, 50}, 9);
+  const auto second = RecordFile::Open(kPath, LineFraming(), &files, kIndexAlways);
+  EXPECT_THAT((*second)->KnownBadRecords(9), Optional(ElementsAre(3, 50)));
+  EXPECT_EQ((*second)->KnownBadRecords(8), std::nullopt);
 }
 
-TEST(TextFileTest, AFileThatIsWrittenAnewIsAnError) {
+TEST(RecordFileTest, AFileThatIsWrittenAnewIsAnError) {
   const std::string path = WriteOldFile(Lines(1000));
-  const auto file = TextFile::Open(path);
+  const auto file = RecordFile::Open(path, LineFraming());
   ASSERT_TRUE((*file)->CheckUnchanged().ok());
   std::ofstream(path) << Lines(1000);
   const absl::Status status = (*file)->CheckUnchanged();
@@ -172,19 +172,19 @@ TEST(TextFileTest, AFileThatIsWrittenAnewIsAnError) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(path + ": expected the file as it was"));
 }
 
-TEST(TextFileTest, AFileThatIsCutOffIsAnErrorAndNoCrash) {
+TEST(RecordFileTest, AFileThatIsCutOffIsAnErrorAndNoCrash) {
   const std::string path = WriteOldFile(Lines(1000));
-  const auto file = TextFile::Open(path);
-  TextFile::Reader reader(file->get());
-  ASSERT_TRUE(reader.Line(0).ok());
+  const auto file = RecordFile::Open(path, LineFraming());
+  RecordFile::Reader reader(file->get());
+  ASSERT_TRUE(reader.Record(0).ok());
   std::filesystem::resize_file(path, 100);
-  EXPECT_EQ(reader.Line(900).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(reader.Record(900).status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ((*file)->CheckUnchanged().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(TextFileTest, AFileThatIsReplacedOrRemovedIsAnError) {
+TEST(RecordFileTest, AFileThatIsReplacedOrRemovedIsAnError) {
   const std::string path = WriteOldFile(Lines(1000));
-  const auto file = TextFile::Open(path);
+  const auto file = RecordFile::Open(path, LineFraming());
   WriteTestFile(path + ".new", Lines(1000));
   ASSERT_TRUE(RenameFile(path + ".new", path).ok());
   EXPECT_EQ((*file)->CheckUnchanged().code(), absl::StatusCode::kFailedPrecondition);
@@ -192,12 +192,12 @@ TEST(TextFileTest, AFileThatIsReplacedOrRemovedIsAnError) {
   EXPECT_THAT(std::string((*file)->CheckUnchanged().message()), HasSubstr("found none"));
 }
 
-TEST(TextFileTest, LinesThatHaveMovedAreAnError) {
+TEST(RecordFileTest, LinesThatHaveMovedAreAnError) {
   const std::string path = WriteOldFile(Lines(1000));
-  const auto file = TextFile::Open(path);
+  const auto file = RecordFile::Open(path, LineFraming());
   std::ofstream(path) << std::string(100'000, 'x');  // in place: it stays the file that is open
-  TextFile::Reader reader(file->get());
-  EXPECT_EQ(reader.Line(7).status().code(), absl::StatusCode::kFailedPrecondition);
+  RecordFile::Reader reader(file->get());
+  EXPECT_EQ(reader.Record(7).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "core/data/open_line_files.h"
+#include "core/data/open_record_files.h"
 
 #include <memory>
 #include <string>
@@ -11,17 +11,18 @@
 #include "core/data/criteo_format.h"
 #include "core/data/csv_format.h"
 #include "core/data/data_files.h"
+#include "core/data/file_records.h"
 #include "core/data/libsvm_format.h"
-#include "core/data/line_dataset.h"
-#include "core/data/line_format.h"
+#include "core/data/record_format.h"
 #include "core/data/record_selection.h"
 
 namespace keelson {
 namespace {
 
-class LineFilesOpener {
+class RecordFilesOpener {
  public:
-  LineFilesOpener(const v1::DataConfig& config, const RecordSchema& schema, FileSystem* file_system)
+  RecordFilesOpener(const v1::DataConfig& config, const RecordSchema& schema,
+                    FileSystem* file_system)
       : config_(config), schema_(schema), file_system_(file_system) {}
 
   absl::StatusOr<Datasets> Open() const {
@@ -41,7 +42,7 @@ class LineFilesOpener {
   }
 
  private:
-  using Records = std::shared_ptr<const LineRecords>;
+  using Records = std::shared_ptr<const FileRecords>;
 
   static RecordSelection All(const Records& records) { return {0, records->size()}; }
 
@@ -54,15 +55,15 @@ class LineFilesOpener {
   }
 
   // `path` is the first of the files.
-  absl::StatusOr<std::unique_ptr<const LineFormat>> Format(const std::string& path) const {
+  absl::StatusOr<std::unique_ptr<const RecordFormat>> Format(const std::string& path) const {
     if (config_.has_csv()) return NewCsvFormat(config_, schema_, path, file_system_);
     if (config_.has_criteo()) return NewCriteoFormat(config_.criteo(), schema_);
     return NewLibsvmFormat(config_.libsvm(), schema_);
   }
 
   absl::StatusOr<Records> Read(const std::vector<std::string>& paths) const {
-    ASSIGN_OR_RETURN(std::unique_ptr<const LineFormat> format, Format(paths.front()));
-    return LineRecords::Open(paths, std::move(format), config_.max_bad_records(), file_system_);
+    ASSIGN_OR_RETURN(std::unique_ptr<const RecordFormat> format, Format(paths.front()));
+    return FileRecords::Open(paths, std::move(format), config_.max_bad_records(), file_system_);
   }
 
   absl::StatusOr<Datasets> Split(const Records& records) const {
@@ -77,8 +78,8 @@ class LineFilesOpener {
         SelectRecords(config_.train_subset(), "train_subset", train->where(), train_all));
     ASSIGN_OR_RETURN(const RecordSelection eval_range,
                      SelectRecords(config_.eval_subset(), "eval_subset", eval->where(), eval_all));
-    return Datasets{NewLineDataset(train, train_range.begin, train_range.end),
-                    NewLineDataset(eval, eval_range.begin, eval_range.end)};
+    return Datasets{NewFileDataset(train, train_range.begin, train_range.end),
+                    NewFileDataset(eval, eval_range.begin, eval_range.end)};
   }
 
   const v1::DataConfig& config_;
@@ -88,9 +89,9 @@ class LineFilesOpener {
 
 }  // namespace
 
-absl::StatusOr<Datasets> OpenLineFiles(const v1::DataConfig& config, const RecordSchema& schema,
-                                       FileSystem* file_system) {
-  return LineFilesOpener(config, schema, file_system).Open();
+absl::StatusOr<Datasets> OpenRecordFiles(const v1::DataConfig& config, const RecordSchema& schema,
+                                         FileSystem* file_system) {
+  return RecordFilesOpener(config, schema, file_system).Open();
 }
 
 }  // namespace keelson

@@ -1,0 +1,77 @@
+// The records of files.
+#ifndef KEELSON_CORE_DATA_FILE_RECORDS_H_
+#define KEELSON_CORE_DATA_FILE_RECORDS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/base/file_system.h"
+#include "core/data/dataset.h"
+#include "core/data/record_file.h"
+#include "core/data/record_format.h"
+
+namespace keelson {
+
+// The records of some files, numbered in the files' order. Immutable; any number of threads may
+// read them together. The files stay on the disk and are read as they are needed.
+class FileRecords {
+ public:
+  // `paths` is not empty. A header is checked here, and no record. With `max_bad_records` 0 only
+  // the first record of each file is tried here, and one that is none is an error of the Read that
+  // comes upon it. With more, all are read once, which RecordFile remembers beside large files;
+  // those that are none are left out, so that all tasks count the same records, and the log says
+  // how many of each file.
+  // INVALID_ARGUMENT, "FILE:LINE:COLUMN: expected …, found …" (RecordFraming::Where): one is no
+  // record, and there are more of them than allowed; a header is another one. Others:
+  // RecordFile::Open's.
+  static absl::StatusOr<std::shared_ptr<const FileRecords>> Open(
+      const std::vector<std::string>& paths, std::unique_ptr<const RecordFormat> format,
+      int64_t max_bad_records, FileSystem* file_system);
+
+  int64_t size() const { return begins_.back(); }
+  // The files, for messages: "FILE" or "FILE and 3 more".
+  std::string where() const;
+
+  // Fills a batch with these records. INVALID_ARGUMENT, "FILE:LINE:COLUMN: expected …, found …":
+  // one is no record. FAILED_PRECONDITION: a file was changed. OUT_OF_RANGE: there is no such
+  // record. DATA_LOSS: a file has become shorter, or a record is not as it was written.
+  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const;
+
+ private:
+  struct File {
+    std::unique_ptr<RecordFile> content;
+    std::vector<int64_t> left_out;  // a header, and those that are no records, ascending
+  };
+  // One for each file of which something was read.
+  using Readers = std::vector<std::unique_ptr<RecordFile::Reader>>;
+
+  explicit FileRecords(std::unique_ptr<const RecordFormat> format) : format_(std::move(format)) {}
+
+  absl::Status Add(std::unique_ptr<RecordFile> content, int64_t max_bad_records);
+  // The header, and the first record where all shall be records.
+  absl::Status CheckFirst(const RecordFile& file, bool record) const;
+  // Those of a file that are no records, of which there may be `most`.
+  absl::StatusOr<std::vector<int64_t>> FindBadRecords(const RecordFile& file, int64_t most,
+                                                      int64_t max_bad_records) const;
+  absl::Status ReadRecords(absl::Span<const int64_t> records, Readers* readers, Batch* batch) const;
+  absl::Status ReadRecord(int64_t record, int64_t row, Readers* readers, Batch* batch) const;
+
+  const std::unique_ptr<const RecordFormat> format_;
+  std::vector<File> files_;
+  std::vector<int64_t> begins_ = {0};  // the first record of each file, and the end
+  int64_t bad_records_ = 0;
+};
+
+// Records [begin, end) of `records`, which several datasets may share.
+std::unique_ptr<Dataset> NewFileDataset(std::shared_ptr<const FileRecords> records, int64_t begin,
+                                        int64_t end);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_DATA_FILE_RECORDS_H_
