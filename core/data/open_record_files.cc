@@ -11,6 +11,7 @@
 #include "core/data/criteo_format.h"
 #include "core/data/csv_format.h"
 #include "core/data/data_files.h"
+#include "core/data/example_format.h"
 #include "core/data/file_records.h"
 #include "core/data/libsvm_format.h"
 #include "core/data/record_format.h"
@@ -56,6 +57,7 @@ class RecordFilesOpener {
 
   // `path` is the first of the files.
   absl::StatusOr<std::unique_ptr<const RecordFormat>> Format(const std::string& path) const {
+    if (config_.has_tf_record()) return NewExampleFormat(config_, schema_, path, file_system_);
     if (config_.has_csv()) return NewCsvFormat(config_, schema_, path, file_system_);
     if (config_.has_criteo()) return NewCriteoFormat(config_.criteo(), schema_);
     return NewLibsvmFormat(config_.libsvm(), schema_);
