@@ -52,7 +52,8 @@ bool IsVariable(const Json& json) {
 }
 
 bool IsKind(const Json& json) {
-  return json == "classification" || json == "binary" || json == "regression";
+  return json == "classification" || json == "binary" || json == "regression" ||
+         json == "retrieval";
 }
 
 bool IsSquare(const Json& json) {
@@ -102,7 +103,7 @@ constexpr Field kPlacementFields[] = {
 };
 
 constexpr Field kReportFields[] = {
-    {"kind", "classification, binary or regression", true, IsKind},
+    {"kind", "classification, binary, regression or retrieval", true, IsKind},
     {"wrong", "a list of examples", true,
      [](const Json& json) { return IsListOf(json, IsWrongExample); }},
     {"time", "a number", false, IsNumber},

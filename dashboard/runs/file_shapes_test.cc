@@ -58,11 +58,12 @@ TEST(CheckPlacementShape, NamesTheFieldThatHasAnotherForm) {
 TEST(CheckReportShape, TakesTheFormOfTheContract) {
   EXPECT_TRUE(CheckReportShape(GoodReport()).ok()) << CheckReportShape(GoodReport());
   EXPECT_TRUE(CheckReportShape(Parsed(R"({"kind": "regression", "wrong": []})")).ok());
+  EXPECT_TRUE(CheckReportShape(Parsed(R"({"kind": "retrieval", "wrong": []})")).ok());
 }
 
 TEST(CheckReportShape, NamesTheFieldThatHasAnotherForm) {
   EXPECT_EQ(CheckReportShape(Json::object()).message(),
-            "kind: expected classification, binary or regression, found none");
+            "kind: expected classification, binary, regression or retrieval, found none");
   EXPECT_EQ(CheckReportShape(With(GoodReport(), "/confusion", Json({{1, 2}}))).message(),
             "confusion: expected a square of numbers");
   for (const char* const pointer : {"/time",
