@@ -8,6 +8,7 @@ build's programs, in $KEELSON_BINARY_DIR or build/release/bin.
 import importlib.util
 import json
 import os
+import random
 import tempfile
 import unittest
 
@@ -45,30 +46,81 @@ def third_of_the_first_row(pixels, label):
     return (sum(pixels[:3]) // 150) % 3
 
 
+# Clicks of users on items that have counts. The users' vectors stay zeros, so that the layer alone makes the score.
+CLICK_CONFIG = f"""
+model {{
+  features {{ name: "numbers" dense {{ shape: 13 }} }}
+  features {{ name: "c1" id {{}} }}
+  layers {{ name: "score" inputs: "numbers" dense {{ units: 1 }} }}
+  layers {{ name: "user" inputs: "c1" embedding {{ rows: 100000 dim: 1 }} }}
+  layers {{ name: "click" add {{}} inputs: "score" inputs: "user" }}
+  loss {{ kind: SIGMOID_CROSS_ENTROPY label: "label" }}
+}}
+initial_values {{ groups {{ variables: "user/embeddings" constant {{ value: 0 }} }} }}
+optimizer {{ adam {{}} groups {{ variables: "user/embeddings" frozen: true }} }}
+learning_rate {{ base: 0.02 }}
+data {{ criteo {{}} train_files: "train" eval_files: "test" sequential: true }}
+train {{ batch_size: 50 max_steps: 800 seed: 3 }}
+evaluation {{
+  batch_size: 70
+  METRICS
+}}
+"""
+
+
+class Run:
+    """A short training: what its evaluator reported, and the layer "score"."""
+
+    def __init__(self, config, names, write_data):
+        with tempfile.TemporaryDirectory() as folder:
+            data, config_file, model = (os.path.join(folder, name) for name in ("data", "config.textproto", "model"))
+            os.mkdir(data)
+            write_data(data)
+            with open(config_file, "w", encoding="utf-8") as file:
+                file.write(config.replace("METRICS", " ".join(f"metrics {{ {name} }}" for name in names)))
+            programs.run("chief", f"--config={config_file}", f"--data_dir={data}", f"--model_dir={model}")
+            programs.run("keelson_ckpt", "export", model, os.path.join(folder, "weights.npz"))
+            with np.load(os.path.join(folder, "weights.npz")) as weights:
+                self.kernel, self.bias = (weights[f"score/{part}"].astype(np.float64) for part in ("kernel", "bias"))
+            with open(os.path.join(model, "eval", "metrics.jsonl"), encoding="utf-8") as file:
+                self.metrics = json.loads(file.readlines()[-1])
+            with open(os.path.join(model, "eval", "reports", f"{self.metrics['step']}.json"), encoding="utf-8") as file:
+                self.report = json.load(file)
+
+
 class Evaluation:
     """A trained layer, what its evaluator reported, and the scores of the same records by numpy."""
 
     def __init__(self, loss, units, names, label_of):
-        with tempfile.TemporaryDirectory() as folder:
-            data, config, model = (os.path.join(folder, name) for name in ("data", "config.textproto", "model"))
-            os.mkdir(data)
-            sets = [[(pixels, label_of(pixels, label)) for pixels, label in make_records(n, n)] for n in (400, 150)]
-            write_idx(data, "train", sets[0])
-            write_idx(data, "t10k", sets[1])
-            text = CONFIG.replace("UNITS", str(units)).replace("LOSS", loss)
-            with open(config, "w", encoding="utf-8") as file:
-                file.write(text.replace("METRICS", " ".join(f"metrics {{ {name} }}" for name in names)))
-            programs.run("chief", f"--config={config}", f"--data_dir={data}", f"--model_dir={model}")
-            programs.run("keelson_ckpt", "export", model, os.path.join(folder, "weights.npz"))
-            with np.load(os.path.join(folder, "weights.npz")) as weights:
-                kernel, bias = (weights[f"score/{part}"].astype(np.float64) for part in ("kernel", "bias"))
-            with open(os.path.join(model, "eval", "metrics.jsonl"), encoding="utf-8") as file:
-                self.metrics = json.loads(file.readlines()[-1])
-            with open(os.path.join(model, "eval", "reports", f"{STEPS}.json"), encoding="utf-8") as file:
-                self.report = json.load(file)
+        sets = [[(pixels, label_of(pixels, label)) for pixels, label in make_records(n, n)] for n in (400, 150)]
+
+        def write_data(folder):
+            write_idx(folder, "train", sets[0])
+            write_idx(folder, "t10k", sets[1])
+
+        run = Run(CONFIG.replace("UNITS", str(units)).replace("LOSS", loss), names, write_data)
+        self.metrics = run.metrics
+        self.report = run.report
         pixels = np.array([pixels for pixels, _ in sets[1]], np.float64).reshape(-1, PIXELS) / 255
         self.labels = np.array([label for _, label in sets[1]])
-        self.scores = pixels @ kernel + bias
+        self.scores = pixels @ run.kernel + run.bias
+
+
+def draw_clicks(count, seed):
+    """(label, counts, user): the larger the counts, the likelier the click; few users have many records."""
+    generator = random.Random(seed)
+    clicks = []
+    for _ in range(count):
+        counts = [generator.randrange(0, 30) for _ in range(13)]
+        label = int(generator.gauss(sum(counts) / 13, 2.5) > 17)
+        clicks.append((label, counts, f"u{int(40 * generator.random() ** 2)}"))
+    return clicks
+
+
+def write_clicks(path, clicks):
+    with open(path, "w", encoding="utf-8") as file:
+        for label, counts, user in clicks:
+            file.write("\t".join([str(label), *map(str, counts), user, *["x"] * 25]) + "\n")
 
 
 @unittest.skipUnless(HAS_SCIKIT_LEARN, "needs scikit-learn: see tests/interop/run.sh")
@@ -152,6 +204,47 @@ class Classes(unittest.TestCase):
             np.testing.assert_allclose(mine, theirs, atol=TOLERANCE)
         confusion = metrics.confusion_matrix(self.labels, self.predicted, labels=range(3))
         self.assertEqual(self.evaluation.report["confusion"], confusion.tolist())
+
+
+@unittest.skipUnless(HAS_SCIKIT_LEARN, "needs scikit-learn: see tests/interop/run.sh")
+class Clicks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        clicks = draw_clicks(600, 2)
+
+        def write_data(folder):
+            write_clicks(os.path.join(folder, "train"), draw_clicks(2000, 1))
+            write_clicks(os.path.join(folder, "test"), clicks)
+
+        names = ["normalized_entropy {}", "calibration {}", 'group_auc { feature: "c1" }']
+        names.append('group_auc { feature: "c1" weighting: GROUPS }')
+        cls.run_of_clicks = Run(CLICK_CONFIG, names, write_data)
+        cls.labels = np.array([label for label, _, _ in clicks])
+        cls.users = np.array([user for _, _, user in clicks])
+        numbers = np.log1p(np.array([counts for _, counts, _ in clicks], np.float64))
+        cls.scores = (numbers @ cls.run_of_clicks.kernel + cls.run_of_clicks.bias)[:, 0]
+        cls.probabilities = 1 / (1 + np.exp(-cls.scores))
+
+    def test_metrics(self):
+        areas, sizes = [], []
+        for user in np.unique(self.users):
+            of_user = self.users == user
+            if len(set(self.labels[of_user])) == 2:
+                areas.append(metrics.roc_auc_score(self.labels[of_user], self.scores[of_user]))
+                sizes.append(of_user.sum())
+        share = self.labels.mean()
+        entropy = metrics.log_loss(self.labels, np.full(len(self.labels), share))
+        expected = {
+            "normalized_entropy": metrics.log_loss(self.labels, self.probabilities) / entropy,
+            "calibration": self.probabilities.sum() / self.labels.sum(),
+            "group_auc/c1": np.average(areas, weights=sizes),
+            "group_auc_mean/c1": np.mean(areas),
+        }
+        self.assertTrue(0.05 < share < 0.5 and len(areas) > 20, "the records are to be like clicks of many users")
+        self.assertLess(expected["normalized_entropy"], 1, "the model is to know something")
+        self.assertGreater(abs(expected["group_auc/c1"] - expected["group_auc_mean/c1"]), 1e-3)
+        for name, value in expected.items():
+            self.assertAlmostEqual(self.run_of_clicks.metrics[name], value, delta=TOLERANCE, msg=name)
 
 
 if __name__ == "__main__":
