@@ -1,4 +1,5 @@
-// Measures how well scores rank the examples of label 1 above those of label 0.
+// The scores of examples of binary labels, and how well they rank those of label 1 above those of
+// label 0.
 #ifndef KEELSON_CORE_SCORING_BINARY_RANKING_H_
 #define KEELSON_CORE_SCORING_BINARY_RANKING_H_
 
@@ -6,7 +7,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/scoring/curve.h"
+#include "core/scoring/score_counts.h"
 
 namespace keelson {
 
@@ -27,11 +30,15 @@ struct RankingCurves {
   std::vector<CurvePoint> precision_recall;
 };
 
+// `by_score` is ordered by score, the highest first. Not-a-number and no points without examples of
+// both labels.
+RankingCurves RankingCurvesOf(absl::Span<const ScoreCounts> by_score);
+
 // Keeps the scores of up to kExactScores examples; the areas are then exact. With more examples it
 // counts them in bins, at most 16 MiB: scores that agree in sign, exponent and the first 11 bits of
-// the fraction (a relative distance of at most 2^-11) count as equal. A pair of examples of both
-// labels in one bin is then half a mistake whichever comes first: the area under the ROC is wrong
-// by at most half the share of such pairs.
+// the fraction (a relative distance of at most 2^-11) count as the one in their middle. A pair of
+// examples of both labels in one bin is then half a mistake whichever comes first: the area under
+// the ROC is wrong by at most half the share of such pairs.
 class BinaryRanking {
  public:
   static constexpr int64_t kExactScores = int64_t{1} << 20;
@@ -39,8 +46,8 @@ class BinaryRanking {
   // A higher score means that the label 1 is more likely.
   void Add(float score, bool positive);
 
-  // Not-a-number and no points without examples of both labels, or when a score was not a number.
-  RankingCurves Curves() const;
+  // The counts for each score, the highest first; nothing when a score was not a number.
+  std::vector<ScoreCounts> ByScore() const;
 
  private:
   // Examples of both labels.
@@ -51,9 +58,7 @@ class BinaryRanking {
 
   void AddToBin(float score, bool positive);
   void MoveToBins();
-  // The counts for each score, the highest first.
-  std::vector<Counts> CountsByScore() const;
-  std::vector<Counts> ExactCounts() const;
+  std::vector<ScoreCounts> ExactCounts() const;
 
   // Unsorted; empty once there are bins.
   std::vector<float> positive_scores_;

@@ -18,7 +18,7 @@ struct Example {
 RankingCurves CurvesOf(const std::vector<Example>& examples) {
   BinaryRanking ranking;
   for (const Example& example : examples) ranking.Add(example.score, example.positive);
-  return ranking.Curves();
+  return RankingCurvesOf(ranking.ByScore());
 }
 
 // Uniform in [0, 1), by position.
@@ -127,9 +127,46 @@ TEST(BinaryRankingTest, WithoutBothLabelsThereIsNone) {
   }
 }
 
+TEST(BinaryRankingTest, CountsByScore) {
+  BinaryRanking ranking;
+  for (const float score : {-1.0f, 2.0f, -1.0f}) ranking.Add(score, score > 0);
+  ranking.Add(-1, true);
+  const std::vector<ScoreCounts> by_score = ranking.ByScore();
+  ASSERT_EQ(by_score.size(), 2u);
+  EXPECT_EQ(by_score[0].score, 2);
+  EXPECT_EQ(by_score[0].positives, 1);
+  EXPECT_EQ(by_score[0].negatives, 0);
+  EXPECT_EQ(by_score[1].score, -1);
+  EXPECT_EQ(by_score[1].positives, 1);
+  EXPECT_EQ(by_score[1].negatives, 2);
+}
+
 TEST(BinaryRankingTest, NotANumberLeavesNoOrder) {
   const float nan = NAN;
   EXPECT_TRUE(std::isnan(CurvesOf({{1, true}, {0, false}, {nan, true}}).auc));
+}
+
+// The middle of a bin stands for all of its scores.
+TEST(BinaryRankingTest, ScoresInBinsStayNearlyTheSame) {
+  BinaryRanking ranking;
+  for (int64_t i = 0; i <= BinaryRanking::kExactScores; ++i) ranking.Add(0, false);
+  const std::vector<float> scores = {INFINITY, 3e38f, 17.3f, 1e-30f, -0.001f, -9.99f, -INFINITY};
+  for (const float score : scores) ranking.Add(score, true);
+  size_t found = 0;
+  for (const ScoreCounts& here : ranking.ByScore()) {
+    if (here.negatives > 0) {
+      EXPECT_NEAR(here.score, 0, 1e-38);
+      continue;
+    }
+    ASSERT_LT(found, scores.size());
+    const auto score = static_cast<double>(scores[found++]);
+    if (std::isinf(score)) {
+      EXPECT_EQ(here.score, score);
+    } else {
+      EXPECT_NEAR(here.score / score, 1, 0x1p-11);
+    }
+  }
+  EXPECT_EQ(found, scores.size());
 }
 
 // More than it keeps. Scores whose first bits tell them apart are still exact.
@@ -160,7 +197,7 @@ TEST(BinaryRankingTest, ManyScoresAreCountedInBins) {
     lower_negatives += negatives[level];
     all_positives += positives[level];
   }
-  EXPECT_NEAR(coarse.Curves().auc, wins / lower_negatives / all_positives, 1e-12);
+  EXPECT_NEAR(RankingCurvesOf(coarse.ByScore()).auc, wins / lower_negatives / all_positives, 1e-12);
 
   std::sort(all.begin(), all.end());
   wins = 0;
@@ -169,7 +206,7 @@ TEST(BinaryRankingTest, ManyScoresAreCountedInBins) {
     if (example.second) wins += below;
     below += example.second ? 0 : 1;
   }
-  const RankingCurves curves = fine.Curves();
+  const RankingCurves curves = RankingCurvesOf(fine.ByScore());
   EXPECT_NEAR(curves.auc, wins / lower_negatives / all_positives, 1e-4);
   EXPECT_LE(curves.roc.size(), RankingCurves::kMaxPoints);
   EXPECT_NEAR(AreaUnder(curves.roc), curves.auc, 1e-3);

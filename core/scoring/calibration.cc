@@ -39,4 +39,31 @@ double Calibration::Error() const {
   return distance / static_cast<double>(examples);
 }
 
+std::vector<CalibrationBin> CalibrationByDecile(absl::Span<const ScoreCounts> by_score) {
+  constexpr int64_t kParts = 10;
+  int64_t all = 0;
+  for (const ScoreCounts& here : by_score) all += here.all();
+  std::array<CalibrationBin, kParts> parts;
+  int64_t below = 0;
+  for (auto here = by_score.rbegin(); here != by_score.rend(); ++here) {
+    const double probability = 1 / (1 + std::exp(-here->score));
+    CalibrationBin& part = parts[(2 * below + here->all() - 1) * kParts / (2 * all)];
+    if (part.count == 0) part.from = probability;
+    part.to = probability;
+    part.count += here->all();
+    // Sums first, means in the end.
+    part.confidence += probability * static_cast<double>(here->all());
+    part.accuracy += static_cast<double>(here->positives);
+    below += here->all();
+  }
+  std::vector<CalibrationBin> bins;
+  for (CalibrationBin& part : parts) {
+    if (part.count == 0) continue;
+    part.confidence /= static_cast<double>(part.count);
+    part.accuracy /= static_cast<double>(part.count);
+    bins.push_back(part);
+  }
+  return bins;
+}
+
 }  // namespace keelson

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "core/scoring/score_counts.h"
+
 namespace keelson {
 
-// The examples whose probability is in [from, to), in the last bin up to 1.
+// The examples whose probability is between these two.
 struct CalibrationBin {
   double from = 0;
   double to = 0;
@@ -24,7 +27,7 @@ class Calibration {
   // `probability` in [0, 1]; not-a-number is left out.
   void Add(double probability, bool came_true);
 
-  // The bins with examples, ascending.
+  // The bins with examples, ascending: [from, to), the last one up to 1.
   std::vector<CalibrationBin> Bins() const;
   // The expected calibration error: the mean over the examples of their bin's distance between
   // confidence and accuracy. Not-a-number without examples.
@@ -41,6 +44,13 @@ class Calibration {
 
   std::array<Sums, kBins> sums_;
 };
+
+// Calibration of the label 1 in ten parts of the examples, by ascending probability, 1 / (1 +
+// exp(-score)), from each part's lowest to its highest: as many examples in each, but that those of
+// one score are in one part, that of the middle one; parts without any are left out. It tells more
+// than bins of equal width where labels 1 are rare. `by_score` is ordered by score, the highest
+// first.
+std::vector<CalibrationBin> CalibrationByDecile(absl::Span<const ScoreCounts> by_score);
 
 }  // namespace keelson
 

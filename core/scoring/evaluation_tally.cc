@@ -161,7 +161,10 @@ EvaluationReport EvaluationTally::Report() {
     report.mean_absolute_error = errors_.MeanAbsolute();
   }
   if (model_.main_loss().kind == LossKind::kSigmoidCrossEntropy) {
-    report.ranking = ranking_.Curves();
+    const std::vector<ScoreCounts> by_score = ranking_.ByScore();
+    report.ranking = RankingCurvesOf(by_score);
+    report.calibration_deciles = CalibrationByDecile(by_score);
+    report.scores = ScoreHistogram(by_score);
     report.normalized_entropy = totals_.NormalizedEntropy();
     report.calibration_ratio = totals_.CalibrationRatio();
     for (auto& [feature, groups] : groups_) {

@@ -230,10 +230,11 @@ TEST(EvaluationTallyTest, ClicksByHand) {
       {.kind = Kind::kGroupAucMean, .group = "user", .group_feature = 1}};
   const std::vector<uint64_t> users = {7, 8, 7, 8, 7, 9};
   const std::vector<float> labels = {1, 1, 0, 0, 1, 0};
-  // Probabilities 0.75, 0.25, 0.75, 0.75, 0.9, 0.25: of 7 one pair is equal and one in order, of 8
+  // Probabilities 0.75, 0.1, 0.75, 0.75, 0.9, 0.25: of 7 one pair is equal and one in order, of 8
   // the only one is not.
   const float s = std::log(3.0f);
-  std::vector<float> scores = {s, -s, s, s, std::log(9.0f), -s};
+  const float t = std::log(9.0f);
+  std::vector<float> scores = {s, -t, s, s, t, -s};
   EvaluationTally tally(&spec, &metrics, {});
   for (const size_t begin : {0u, 3u}) {
     Batch batch = MakeBatch(Tensor(Shape({3, 1})), Tensor(Shape({3})));
@@ -247,14 +248,29 @@ TEST(EvaluationTallyTest, ClicksByHand) {
   }
   const EvaluationOutcome outcome = tally.Finish();
   const double cross_entropy =
-      -std::log(0.75) - 3 * std::log(0.25) - std::log(0.9) - std::log(0.75);
+      -2 * std::log(0.75) - std::log(0.1) - 2 * std::log(0.25) - std::log(0.9);
   EXPECT_NEAR(outcome.metrics.at("normalized_entropy"), cross_entropy / 6 / std::log(2.0), 1e-6);
-  EXPECT_NEAR(outcome.metrics.at("calibration"), 3.65 / 3, 1e-6);
+  EXPECT_NEAR(outcome.metrics.at("calibration"), 3.5 / 3, 1e-6);
   EXPECT_DOUBLE_EQ(outcome.metrics.at("group_auc/user"), (3 * 0.75 + 2 * 0) / 5);
   EXPECT_DOUBLE_EQ(outcome.metrics.at("group_auc_mean/user"), 0.75 / 2);
   ASSERT_THAT(outcome.report.groups, SizeIs(1));
   EXPECT_EQ(outcome.report.groups[0].feature, "user");
   EXPECT_EQ(outcome.report.groups[0].figures.one_label_groups, 1);
+
+  const Json json = Parsed(outcome.report);
+  EXPECT_EQ(json["normalized_entropy"], outcome.metrics.at("normalized_entropy"));
+  EXPECT_EQ(json["calibration_ratio"], outcome.metrics.at("calibration"));
+  EXPECT_EQ(json["group_auc"],
+            Json::parse(R"([{"feature": "user", "auc": 0.45, "mean_auc": 0.375, "groups": 2,
+                             "examples": 5, "one_label_groups": 1, "sampled": 1.0}])"));
+  // 0.1, 0.25, three of 0.75, and 0.9.
+  ASSERT_THAT(json["calibration_deciles"], SizeIs(4));
+  EXPECT_EQ(json["calibration_deciles"][2]["count"], 3);
+  EXPECT_NEAR(json["calibration_deciles"][2]["confidence"].get<double>(), 0.75, 1e-6);
+  EXPECT_NEAR(json["calibration_deciles"][2]["accuracy"].get<double>(), 1.0 / 3, 1e-12);
+  ASSERT_THAT(json["scores"], SizeIs(kScoreBins));
+  EXPECT_EQ(json["scores"][0]["from"], -t);
+  EXPECT_EQ(json["scores"][0]["counts"], Json::parse("[0, 1]"));
 }
 
 TEST(EvaluationTallyTest, OneLabelHasNoRanking) {
@@ -264,6 +280,8 @@ TEST(EvaluationTallyTest, OneLabelHasNoRanking) {
   const Json json = Parsed(outcome.report);
   EXPECT_TRUE(json["auc"].is_null());
   EXPECT_EQ(json["roc"], Json::array());
+  EXPECT_TRUE(json["normalized_entropy"].is_null());
+  EXPECT_EQ(json["group_auc"], Json::array());
 }
 
 TEST(EvaluationTallyTest, BinaryScoresThatAreNoNumbers) {

@@ -80,7 +80,7 @@ TEST(GroupRankingTest, EachGroupHasTheAreaOfItsRanking) {
   double weights = 0;
   double groups = 0;
   for (const auto& [group, ranking] : rankings) {
-    const double auc = ranking.Curves().auc;
+    const double auc = RankingCurvesOf(ranking.ByScore()).auc;
     if (std::isnan(auc)) continue;
     sum += auc;
     weighted += auc * sizes[group];

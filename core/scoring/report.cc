@@ -36,6 +36,29 @@ Json Bins(const std::vector<CalibrationBin>& bins) {
   return json;
 }
 
+Json Scores(const std::vector<ScoreBin>& bins) {
+  Json json = Json::array();
+  for (const ScoreBin& bin : bins) {
+    json.push_back(
+        {{"from", bin.from}, {"to", bin.to}, {"counts", {bin.negatives, bin.positives}}});
+  }
+  return json;
+}
+
+Json Groups(const std::vector<GroupReport>& groups) {
+  Json json = Json::array();
+  for (const auto& [feature, figures] : groups) {
+    json.push_back({{"feature", feature},
+                    {"auc", figures.auc},
+                    {"mean_auc", figures.mean_auc},
+                    {"groups", figures.groups},
+                    {"examples", figures.examples},
+                    {"one_label_groups", figures.one_label_groups},
+                    {"sampled", figures.sampled}});
+  }
+  return json;
+}
+
 Json WrongClass(const WrongExample& example) {
   Json json = {{"record", example.record}, {"label", static_cast<int64_t>(example.label)}};
   json["predicted"] = nullptr;
@@ -77,6 +100,14 @@ void AddRanking(const RankingCurves& ranking, Json* json) {
   (*json)["auc_pr"] = ranking.auc_pr;
 }
 
+void AddBinary(const EvaluationReport& report, Json* json) {
+  (*json)["normalized_entropy"] = report.normalized_entropy;
+  (*json)["calibration_ratio"] = report.calibration_ratio;
+  (*json)["calibration_deciles"] = Bins(report.calibration_deciles);
+  (*json)["scores"] = Scores(report.scores);
+  (*json)["group_auc"] = Groups(report.groups);
+}
+
 void AddRegression(const EvaluationReport& report, Json* json) {
   (*json)["mean_squared_error"] = report.mean_squared_error;
   (*json)["mean_absolute_error"] = report.mean_absolute_error;
@@ -111,6 +142,7 @@ std::string FormatReport(const EvaluationReport& report) {
     AddClasses(report, &json);
   }
   if (report.ranking.has_value()) AddRanking(*report.ranking, &json);
+  if (report.loss == LossKind::kSigmoidCrossEntropy) AddBinary(report, &json);
   json["wrong"] = Wrong(report);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

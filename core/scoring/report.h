@@ -14,6 +14,7 @@
 #include "core/scoring/calibration.h"
 #include "core/scoring/class_counts.h"
 #include "core/scoring/group_ranking.h"
+#include "core/scoring/score_histogram.h"
 #include "core/scoring/worst_examples.h"
 #include "core/tensor/shape.h"
 
@@ -48,6 +49,8 @@ struct EvaluationReport {
   std::optional<RankingCurves> ranking;
   double normalized_entropy = 0;
   double calibration_ratio = 0;
+  std::vector<CalibrationBin> calibration_deciles;
+  std::vector<ScoreBin> scores;
   std::vector<GroupReport> groups;  // of each feature by which a metric has groups
 
   // For regression only.

@@ -74,6 +74,17 @@ bool IsBin(const Json& json) {
   return HasAll(json, {"from", "to", "count", "confidence", "accuracy"}, IsNumber);
 }
 
+bool IsScoreBin(const Json& json) {
+  return HasAll(json, {"from", "to"}, IsNumber) && Has(json, "counts", IsIntegers) &&
+         json["counts"].size() == 2;
+}
+
+bool IsGroupAuc(const Json& json) {
+  return Has(json, "feature", IsText) &&
+         HasAll(json, {"auc", "mean_auc", "groups", "examples", "one_label_groups", "sampled"},
+                IsNumber);
+}
+
 bool IsInput(const Json& json) {
   return Has(json, "shape", IsIntegers) && Has(json, "values", IsNumbers);
 }
@@ -116,6 +127,14 @@ constexpr Field kReportFields[] = {
     {"calibration", "a list of {from, to, count, confidence, accuracy}", false,
      [](const Json& json) { return IsListOf(json, IsBin); }},
     {"calibration_error", "a number", false, IsNumber},
+    {"calibration_ratio", "a number", false, IsNumber},
+    {"calibration_deciles", "a list of {from, to, count, confidence, accuracy}", false,
+     [](const Json& json) { return IsListOf(json, IsBin); }},
+    {"normalized_entropy", "a number", false, IsNumber},
+    {"scores", "a list of {from, to, counts}", false,
+     [](const Json& json) { return IsListOf(json, IsScoreBin); }},
+    {"group_auc", "a list of {feature, auc, mean_auc, groups, examples, one_label_groups, sampled}",
+     false, [](const Json& json) { return IsListOf(json, IsGroupAuc); }},
     {"roc", "a list of pairs of numbers", false, IsPairs},
     {"auc", "a number", false, IsNumber},
     {"precision_recall", "a list of pairs of numbers", false, IsPairs},

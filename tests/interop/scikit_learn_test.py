@@ -245,6 +245,32 @@ class Clicks(unittest.TestCase):
         self.assertGreater(abs(expected["group_auc/c1"] - expected["group_auc_mean/c1"]), 1e-3)
         for name, value in expected.items():
             self.assertAlmostEqual(self.run_of_clicks.metrics[name], value, delta=TOLERANCE, msg=name)
+        report = self.run_of_clicks.report
+        self.assertEqual(report["normalized_entropy"], self.run_of_clicks.metrics["normalized_entropy"])
+        self.assertEqual(report["calibration_ratio"], self.run_of_clicks.metrics["calibration"])
+        (groups,) = report["group_auc"]
+        figures = [groups[name] for name in ("feature", "groups", "examples", "one_label_groups")]
+        self.assertEqual(figures, ["c1", len(areas), sum(sizes), len(np.unique(self.users)) - len(areas)])
+
+    def test_deciles(self):
+        ascending = np.argsort(self.probabilities)
+        parts = np.array_split(ascending, 10)
+        deciles = self.run_of_clicks.report["calibration_deciles"]
+        self.assertEqual([decile["count"] for decile in deciles], [len(part) for part in parts])
+        for decile, part in zip(deciles, parts):
+            found = [decile[name] for name in ("from", "to", "confidence", "accuracy")]
+            probabilities = self.probabilities[part]
+            expected = [probabilities[0], probabilities[-1], probabilities.mean(), self.labels[part].mean()]
+            np.testing.assert_allclose(found, expected, atol=TOLERANCE)
+
+    def test_distribution_of_scores(self):
+        bins = self.run_of_clicks.report["scores"]
+        edges = [each["from"] for each in bins] + [bins[-1]["to"]]
+        np.testing.assert_allclose([edges[0], edges[-1]], [self.scores.min(), self.scores.max()], atol=1e-5)
+        for label in (0, 1):
+            scores = np.clip(self.scores[self.labels == label], edges[0], edges[-1])
+            expected, _ = np.histogram(scores, edges)
+            self.assertEqual([each["counts"][label] for each in bins], expected.tolist())
 
 
 if __name__ == "__main__":
