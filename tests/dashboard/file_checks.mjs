@@ -62,9 +62,12 @@ export async function afterwards(processes, browser, job, second, clicks, screen
     assert.ok(auc > 0.5 && auc < 1, `AUC ${auc}`);
     const shown = Number(await byId(page, "report-AUC").textContent());
     assert.ok(Math.abs(shown - auc) < 0.01, `AUC: the page says ${shown}, metrics.jsonl ${auc}`);
-    for (const plot of ["roc", "precision-recall", "calibration"]) {
-      await byId(page, plot).locator(".plot-line").waitFor({state: "attached"});
+    for (const plot of ["roc", "precision-recall", "calibration", "calibration-deciles", "scores"]) {
+      await byId(page, plot).locator(".plot-line").first().waitFor({state: "attached"});
     }
+    assert.equal(await byId(page, "scores").locator(".plot-line").count(), 2, "a line for each label");
+    const entropy = Number(await byId(page, "report-normalized-entropy").textContent());
+    assert.ok(entropy > 0 && entropy < 1, `normalized entropy ${entropy}`);
     await screenshots.take(page, "binary", {fullPage: true});
     await page.goto(`${origin}/#/${encodeURIComponent(hostile.id)}/curves`);
   });
@@ -111,6 +114,12 @@ export async function afterwards(processes, browser, job, second, clicks, screen
     assert.equal(status, 200);
     assert.ok(shown.includes(`${(100 * body.probabilities[1]).toFixed(2)} %`), `${shown}, not ${body.probabilities[1]}`);
     await screenshots.take(page, "try-ids");
+  });
+  await check("serve_only: the ranking within the groups of a model of ids", async () => {
+    await page.goto(`${origin}/#/clicks/classification`);
+    const {body} = await json(`${origin}/api/v1/runs/clicks/report`);
+    const [{auc, groups}] = body.group_auc;
+    assert.match(await byId(page, "group-auc").textContent(), new RegExp(`user${auc.toFixed(4)}.*${groups}`));
   });
   await check("serve_only: nothing can be changed", async () => {
     const answer = await json(`${origin}/api/v1/runs/${encodeURIComponent(hostile.id)}/actions/end_training`, {

@@ -54,6 +54,7 @@ optimizer { adam {} groups { variables: "click/*" frozen: true } }
 learning_rate { base: 0.01 }
 data { generated_clicks { train_records: 2000 eval_records: 500 } }
 train { batch_size: 64 max_steps: 50 seed: 1 }
+evaluation { metrics { auc {} } metrics { group_auc { feature: "user" } } }
 `;
 
 // Asks `condition` again and again; its first answer that is neither false nor undefined nor null.

@@ -223,6 +223,32 @@ export interface WrongExample {
   input?: {shape: number[]; values: number[]};
 }
 
+export interface CalibrationBin {
+  from: number;
+  to: number;
+  count: number;
+  confidence: Value;
+  accuracy: Value;
+}
+
+// The examples of label 0 and of label 1 with a score in [from, to).
+export interface ScoreBin {
+  from: number;
+  to: number;
+  counts: [number, number];
+}
+
+// The ranking within the groups of examples that have the same id of a feature.
+export interface GroupAuc {
+  feature: string;
+  auc: Value;
+  mean_auc: Value;
+  groups: number;
+  examples: number;
+  one_label_groups: number;
+  sampled: number;
+}
+
 export interface Report {
   run: string;
   steps: number[];
@@ -234,8 +260,13 @@ export interface Report {
   accuracy?: Value;
   confusion?: number[][];
   per_class?: {precision: Value; recall: Value; f1: Value; support: number}[];
-  calibration?: {from: number; to: number; count: number; confidence: Value; accuracy: Value}[];
+  calibration?: CalibrationBin[];
   calibration_error?: Value;
+  calibration_ratio?: Value;
+  normalized_entropy?: Value;
+  calibration_deciles?: CalibrationBin[];
+  scores?: ScoreBin[];
+  group_auc?: GroupAuc[];
   roc?: [number, number][];
   auc?: Value;
   precision_recall?: [number, number][];

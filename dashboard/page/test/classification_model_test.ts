@@ -1,6 +1,6 @@
 import {deepEqual, equal, ok} from "node:assert/strict";
 import {test} from "node:test";
-import {className, rangeOf, rowShares, ticks, topConfusions} from "../src/views/classification_model";
+import {className, probabilityOf, rangeOf, rowShares, scoreShares, ticks, topConfusions} from "../src/views/classification_model";
 
 test("classes without a name are called by their number", () => {
   equal(className(["cat", "dog"], 1), "dog");
@@ -19,6 +19,15 @@ test("the most frequent mistakes come first, of two as frequent the larger share
     {label: 1, predicted: 0, count: 5, share: 5 / 12}, {label: 0, predicted: 1, count: 5, share: 5 / 95}]);
   equal(topConfusions(confusion, 10).length, 3);
   deepEqual(topConfusions([[4, 0], [0, 4]], 5), []);
+});
+
+test("scores become shares of their label", () => {
+  const bins = [{from: -1, to: 0, counts: [6, 1]}, {from: 0, to: 1, counts: [2, 0]}] as {from: number; to: number; counts: [number, number]}[];
+  deepEqual(scoreShares(bins, 0), [{score: -0.5, count: 6, share: 0.75}, {score: 0.5, count: 2, share: 0.25}]);
+  deepEqual(scoreShares(bins, 1), [{score: -0.5, count: 1, share: 1}, {score: 0.5, count: 0, share: 0}]);
+  deepEqual(scoreShares([{from: 0, to: 0, counts: [3, 0]}], 1), []);
+  equal(probabilityOf(0), 0.5);
+  equal(probabilityOf(-800), 0);
 });
 
 test("ticks are round numbers within the range", () => {

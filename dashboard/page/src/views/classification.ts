@@ -6,10 +6,11 @@ import {formatCount, formatFixed, formatNumber, formatPercent, formatTime} from 
 import {SortableTable} from "../sortable_table";
 import type {Context, View} from "../view";
 import "./classification.css";
+import {calibrationPoints, decilesPlot, groupTable, scoresPlot} from "./classification_binary";
 import {wrongExamples} from "./classification_examples";
 import {ConfusionMatrix} from "./classification_matrix";
 import {className, rangeOf, topConfusions, type PerClass} from "./classification_model";
-import {plot, type Point} from "./classification_plot";
+import {plot} from "./classification_plot";
 
 const NEWEST = "newest";
 const CONFUSIONS = 8;
@@ -93,7 +94,8 @@ class ClassificationPage {
     this.drawFigures(report);
     const plots = plotsOf(report);
     const confusion = this.confusion(report, plots.length === 1 ? plots.pop() : undefined);
-    fill(this.content, confusion, plots.length === 0 ? null : h("div", {class: "plots"}, ...plots), wrongExamples(report));
+    fill(this.content, confusion, plots.length === 0 ? null : h("div", {class: "plots"}, ...plots), groupTable(report),
+      wrongExamples(report));
   }
 
   private drawFigures(report: Report): void {
@@ -102,6 +104,8 @@ class ClassificationPage {
       ["accuracy", has(report.accuracy, (value) => formatPercent(value, 2))],
       ["AUC", has(report.auc, (value) => formatFixed(value, 4))],
       ["AUC, precision–recall", has(report.auc_pr, (value) => formatFixed(value, 4))],
+      ["normalized entropy", has(report.normalized_entropy, (value) => formatFixed(value, 4))],
+      ["calibration", has(report.calibration_ratio, (value) => formatFixed(value, 4))],
       ["calibration error", has(report.calibration_error, (value) => formatPercent(value, 2))],
       ["mean squared error", has(report.mean_squared_error, (value) => formatNumber(value))],
       ["mean absolute error", has(report.mean_absolute_error, (value) => formatNumber(value))],
@@ -195,6 +199,7 @@ function plotsOf(report: Report): HTMLElement[] {
     }));
   }
   if ((report.calibration ?? []).some((bin) => bin.count > 0)) plots.push(calibrationPlot(report));
+  plots.push(...[decilesPlot(report), scoresPlot(report)].filter((one) => one !== null));
   const pairs = (report.pairs ?? []).filter((pair): pair is [number, number] => pair[0] !== null && pair[1] !== null);
   if (pairs.length > 0) {
     const range = rangeOf(pairs.flat());
@@ -214,16 +219,10 @@ function calibrationPlot(report: Report): HTMLElement {
   const words = report.kind === "binary"
     ? {x: `probability of ${positive}`, y: `share of ${positive}`, were: `were ${positive}`}
     : {x: "confidence", y: "accuracy", were: "were right"};
-  const points: Point[] = [];
-  for (const bin of report.calibration ?? []) {
-    if (bin.count > 0 && bin.confidence !== null && bin.accuracy !== null) {
-      points.push({x: bin.confidence, y: bin.accuracy, text: `${words.x} ${formatNumber(bin.from, 2)} to ${formatNumber(bin.to, 2)}: ` +
-        `${formatPercent(bin.accuracy)} of ${formatCount(bin.count)} ${words.were}`});
-    }
-  }
   return plot({
     testid: "calibration", title: "Calibration", note: `error ${formatPercent(report.calibration_error, 2)}`, xLabel: words.x,
-    yLabel: words.y, x: [0, 1], y: [0, 1], line: true, dots: true, diagonal: true, points,
+    yLabel: words.y, x: [0, 1], y: [0, 1], line: true, dots: true, diagonal: true,
+    points: calibrationPoints(report.calibration ?? [], words.x, words.were),
   });
 }
 

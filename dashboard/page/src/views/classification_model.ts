@@ -1,6 +1,6 @@
 // The figures of a report, independent of the page: shares, order, the scale of a plot.
 
-import type {Report, Value} from "../api";
+import type {Report, ScoreBin, Value} from "../api";
 
 export type PerClass = NonNullable<Report["per_class"]>[number];
 
@@ -34,6 +34,24 @@ export function topConfusions(confusion: readonly (readonly number[])[], most: n
     }
   }));
   return found.sort((a, b) => b.count - a.count || b.share - a.share).slice(0, most);
+}
+
+export interface ScoreShare {
+  score: number;  // the middle of the bin
+  count: number;
+  share: number;  // of the label's examples
+}
+
+// The distribution of the scores of one label; empty where no example has it.
+export function scoreShares(bins: readonly ScoreBin[], label: 0 | 1): ScoreShare[] {
+  const all = bins.reduce((sum, bin) => sum + bin.counts[label], 0);
+  if (all === 0) return [];
+  return bins.map(({from, to, counts}) => ({score: (from + to) / 2, count: counts[label], share: counts[label] / all}));
+}
+
+// The probability of label 1 that a score stands for.
+export function probabilityOf(score: number): number {
+  return 1 / (1 + Math.exp(-score));
 }
 
 // Round numbers within [low, high], about `count` of them.

@@ -8,6 +8,12 @@ export interface Point {
   text: string;  // what is said of it when it is chosen
 }
 
+// A line with a name, which a legend shows.
+export interface NamedLine {
+  name: string;
+  points: Point[];
+}
+
 export interface PlotOptions {
   testid: string;
   title: string;
@@ -17,6 +23,7 @@ export interface PlotOptions {
   x: [number, number];
   y: [number, number];
   points: Point[];
+  lines?: NamedLine[];  // in place of `points`: up to two, joined
   line: boolean;      // joins the points
   dots: boolean;      // marks each point
   diagonal: boolean;  // a thin line where x = y
@@ -34,9 +41,11 @@ export function plot(options: PlotOptions): HTMLElement {
   const px = (x: number) => left + (x - options.x[0]) / (options.x[1] - options.x[0]) * (WIDTH - EDGE.left - EDGE.right);
   const py = (y: number) => bottom - (y - options.y[0]) / (options.y[1] - options.y[0]) * (bottom - EDGE.top);
   const marker = s("circle", {class: "plot-marker", r: 5, visibility: "hidden"});
+  const lines = options.lines ?? [{name: "", points: options.points}];
+  const points = lines.flatMap((line) => line.points);
   const svg = s("svg", {
     class: "report-plot", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", tabindex: 0, testid: options.testid,
-    "aria-label": `${options.title}. ${options.note}. ${options.points.length} points; the arrow keys go along them.`,
+    "aria-label": `${options.title}. ${options.note}. ${points.length} points; the arrow keys go along them.`,
   }, ...axes(options, px, py));
   if (options.diagonal) {
     const low = Math.max(options.x[0], options.y[0]);
@@ -44,14 +53,16 @@ export function plot(options: PlotOptions): HTMLElement {
     svg.append(s("line", {class: "plot-diagonal", x1: px(low), y1: py(low), x2: px(high), y2: py(high)}));
   }
   if (options.line) {
-    svg.append(s("polyline", {class: "plot-line", points: options.points.map((p) => `${px(p.x)},${py(p.y)}`).join(" ")}));
+    svg.append(...lines.map((line, i) => s("polyline", {
+      class: `plot-line plot-line-${i + 1}`, points: line.points.map((p) => `${px(p.x)},${py(p.y)}`).join(" "),
+    })));
   }
   if (options.dots) {
-    svg.append(...options.points.map((p) => s("circle", {class: "plot-dot", cx: px(p.x), cy: py(p.y), r: options.line ? 3 : 2.5})));
+    svg.append(...points.map((p) => s("circle", {class: "plot-dot", cx: px(p.x), cy: py(p.y), r: options.line ? 3 : 2.5})));
   }
   svg.append(marker);
   const readout = h("p", {class: "plot-readout small", "aria-live": "polite"}, "\u00a0");
-  choosable(svg, options.points, px, py, (point) => {
+  choosable(svg, points, px, py, (point) => {
     setText(readout, point?.text ?? "\u00a0");
     setAttribute(marker, "visibility", point === undefined ? "hidden" : "visible");
     if (point !== undefined) {
@@ -61,7 +72,12 @@ export function plot(options: PlotOptions): HTMLElement {
   });
   return h("figure", {class: "card plot-card"},
     h("header", null, h("h3", null, options.title), h("span", {class: "spacer"}), h("span", {class: "muted small"}, options.note)),
-    svg, readout);
+    options.lines === undefined ? null : legend(options.lines), svg, readout);
+}
+
+function legend(lines: readonly NamedLine[]): HTMLElement {
+  return h("ul", {class: "plot-legend small"}, ...lines.map((line, i) => h("li", null,
+    h("span", {class: `plot-swatch plot-swatch-${i + 1}`, "aria-hidden": "true"}), line.name)));
 }
 
 function axes(options: PlotOptions, px: (x: number) => number, py: (y: number) => number): SVGElement[] {
