@@ -17,14 +17,6 @@ std::vector<std::string> NamesOr(std::vector<std::string> names, int64_t classes
   return names;
 }
 
-// The numbers of a record's only feature; empty where it has several, or ids.
-absl::Span<const float> InputOf(const Batch& batch, int64_t row) {
-  if (batch.features.size() != 1) return {};
-  const Tensor& numbers = batch.features.front().numbers;
-  const int64_t elements = numbers.shape().row_elements();
-  return absl::MakeConstSpan(numbers.data() + row * elements, elements);
-}
-
 // Those of the metric's groups, which the report of its evaluation has.
 const GroupRankingFigures& FiguresOf(const MetricSpec& metric, const EvaluationReport& report) {
   return std::find_if(report.groups.begin(), report.groups.end(),
@@ -54,20 +46,18 @@ void EvaluationTally::Add(int64_t first_record, const Batch& batch, const Evalua
   const Tensor& labels = batch.labels[*model_.main_loss().label];
   AddGroups(batch, scores);
   for (int64_t row = 0; row < batch.size(); ++row) {
-    const int64_t record = first_record + row;
-    const float label = labels.span()[row];
+    const Row each = {batch, row, first_record + row, labels.span()[row]};
     const absl::Span<float> of_row = scores.subspan(row * outputs, outputs);
-    const absl::Span<const float> features = InputOf(batch, row);
     switch (model_.main_loss().kind) {
       case LossKind::kSoftmaxCrossEntropy:
-        AddClasses(record, label, of_row, features);
+        AddClasses(each, of_row);
         break;
       case LossKind::kSigmoidCrossEntropy:
-        AddBinary(record, label, of_row.data(), features);
+        AddBinary(each, of_row.data());
         break;
       case LossKind::kMeanSquaredError:
       case LossKind::kHuber:
-        AddRegression(record, label, of_row[0], features);
+        AddRegression(each, of_row[0]);
         break;
       case LossKind::kInBatchSoftmax:
         break;
@@ -75,21 +65,19 @@ void EvaluationTally::Add(int64_t first_record, const Batch& batch, const Evalua
   }
 }
 
-void EvaluationTally::AddClasses(int64_t record, float label, absl::Span<float> scores,
-                                 absl::Span<const float> features) {
+void EvaluationTally::AddClasses(const Row& row, absl::Span<float> scores) {
   const int64_t predicted = PredictedClass(scores);
   ScoresToProbabilities(model_.main_loss().kind, model_.main_loss().outputs, scores);
-  const auto label_class = static_cast<int64_t>(label);
+  const auto label_class = static_cast<int64_t>(row.label);
   const float confidence =
       predicted < 0 ? std::numeric_limits<float>::quiet_NaN() : scores[predicted];
   counts_.Add(label_class, predicted);
   calibration_.Add(confidence, predicted == label_class);
-  AddWrong(record, label, predicted, confidence, scores[label_class], features);
+  AddWrong(row, predicted, confidence, scores[label_class]);
 }
 
-void EvaluationTally::AddBinary(int64_t record, float label, float* score,
-                                absl::Span<const float> features) {
-  const bool positive = label > 0.5f;
+void EvaluationTally::AddBinary(const Row& row, float* score) {
+  const bool positive = row.label > 0.5f;
   ranking_.Add(*score, positive);
   totals_.Add(*score, positive);
   const int64_t predicted = std::isnan(*score) ? -1 : (*score > 0 ? 1 : 0);
@@ -97,9 +85,9 @@ void EvaluationTally::AddBinary(int64_t record, float label, float* score,
   const float probability = *score;
   counts_.Add(positive ? 1 : 0, predicted);
   calibration_.Add(probability, positive);
-  errors_.Add(label, probability);
-  AddWrong(record, label, predicted, predicted == 1 ? probability : 1 - probability,
-           positive ? probability : 1 - probability, features);
+  errors_.Add(row.label, probability);
+  AddWrong(row, predicted, predicted == 1 ? probability : 1 - probability,
+           positive ? probability : 1 - probability);
 }
 
 void EvaluationTally::AddGroups(const Batch& batch, absl::Span<const float> scores) {
@@ -110,30 +98,27 @@ void EvaluationTally::AddGroups(const Batch& batch, absl::Span<const float> scor
   }
 }
 
-void EvaluationTally::AddRegression(int64_t record, float target, float prediction,
-                                    absl::Span<const float> features) {
-  errors_.Add(target, prediction);
-  pairs_.Add(record, target, prediction);
-  if (prediction == target) return;
-  worst_.Add({.record = record,
-              .badness = std::abs(static_cast<double>(prediction) - target),
-              .label = target,
-              .prediction = prediction,
-              .input = {}},
-             features);
+void EvaluationTally::AddRegression(const Row& row, float prediction) {
+  errors_.Add(row.label, prediction);
+  pairs_.Add(row.record, row.label, prediction);
+  if (prediction == row.label) return;
+  worst_.Add({.record = row.record,
+              .badness = std::abs(static_cast<double>(prediction) - row.label),
+              .label = row.label,
+              .prediction = prediction},
+             row.batch, row.row);
 }
 
-void EvaluationTally::AddWrong(int64_t record, float label, int64_t predicted, float confidence,
-                               float label_probability, absl::Span<const float> features) {
-  if (predicted == static_cast<int64_t>(label)) return;
-  worst_.Add({.record = record,
+void EvaluationTally::AddWrong(const Row& row, int64_t predicted, float confidence,
+                               float label_probability) {
+  if (predicted == static_cast<int64_t>(row.label)) return;
+  worst_.Add({.record = row.record,
               .badness = -static_cast<double>(label_probability),
-              .label = label,
+              .label = row.label,
               .prediction = static_cast<float>(predicted),
               .confidence = confidence,
-              .label_probability = label_probability,
-              .input = {}},
-             features);
+              .label_probability = label_probability},
+             row.batch, row.row);
 }
 
 EvaluationOutcome EvaluationTally::Finish() {
@@ -155,6 +140,7 @@ EvaluationReport EvaluationTally::Report() {
   if (const FeatureSpec* const feature = model_.records.only_numbers()) {
     report.input_shape = feature->shape;
   }
+  report.features = model_.records.features;
   if (report.loss == LossKind::kInBatchSoftmax) return report;
   if (model_.main_loss().kind != LossKind::kSoftmaxCrossEntropy) {
     report.mean_squared_error = errors_.MeanSquared();

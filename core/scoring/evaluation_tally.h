@@ -31,8 +31,8 @@ struct EvaluationOutcome {
 };
 
 // Memory does not grow with the examples, beyond 4 MiB for the scores of binary labels and then
-// 16 MiB (BinaryRanking), and 32 MiB for each feature by which a metric has groups (GroupRanking).
-// Not thread-safe.
+// 16 MiB (BinaryRanking), in Finish 28 MiB more, and 32 MiB for each feature by which a metric has
+// groups (GroupRanking). Not thread-safe.
 class EvaluationTally {
  public:
   // Both outlive the tally. `class_names` are empty or one for each class of the model.
@@ -50,15 +50,20 @@ class EvaluationTally {
   EvaluationOutcome Finish();
 
  private:
-  void AddClasses(int64_t record, float label, absl::Span<float> scores,
-                  absl::Span<const float> features);
-  void AddBinary(int64_t record, float label, float* score, absl::Span<const float> features);
+  // A row of the batch that Add is given.
+  struct Row {
+    const Batch& batch;
+    int64_t row = 0;
+    int64_t record = 0;
+    float label = 0;
+  };
+
+  void AddClasses(const Row& row, absl::Span<float> scores);
+  void AddBinary(const Row& row, float* score);
   // `scores` of the batch's records, one each.
   void AddGroups(const Batch& batch, absl::Span<const float> scores);
-  void AddRegression(int64_t record, float target, float prediction,
-                     absl::Span<const float> features);
-  void AddWrong(int64_t record, float label, int64_t predicted, float confidence,
-                float label_probability, absl::Span<const float> features);
+  void AddRegression(const Row& row, float prediction);
+  void AddWrong(const Row& row, int64_t predicted, float confidence, float label_probability);
   EvaluationReport Report();
   double Value(const MetricSpec& metric, const EvaluationReport& report) const;
 

@@ -271,6 +271,11 @@ TEST(EvaluationTallyTest, ClicksByHand) {
   ASSERT_THAT(json["scores"], SizeIs(kScoreBins));
   EXPECT_EQ(json["scores"][0]["from"], -t);
   EXPECT_EQ(json["scores"][0]["counts"], Json::parse("[0, 1]"));
+  ASSERT_THAT(json["wrong"], SizeIs(3));
+  EXPECT_EQ(json["wrong"][0]["features"],
+            Json::parse(R"([{"name": "price", "count": 1, "numbers": [0.0]},
+                            {"name": "user", "count": 1, "ids": ["8"]}])"));
+  EXPECT_FALSE(json["wrong"][0].contains("input"));
 }
 
 TEST(EvaluationTallyTest, OneLabelHasNoRanking) {

@@ -1,6 +1,10 @@
 #include "core/scoring/report.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
 
 namespace keelson {
 namespace {
@@ -73,11 +77,29 @@ Json WrongNumber(const WrongExample& example) {
       {"record", example.record}, {"target", example.label}, {"prediction", example.prediction}};
 }
 
+// An id is text: a number of JSON is exact up to 2^53 for many a reader.
+Json Features(const std::vector<FeatureSpec>& features, const WrongExample& example) {
+  Json json = Json::array();
+  for (size_t i = 0; i < example.features.size(); ++i) {
+    const ExampleValues& values = example.features[i];
+    Json& each = json.emplace_back(Json{{"name", features[i].name}, {"count", values.count}});
+    if (features[i].kind == FeatureKind::kNumbers) {
+      each["numbers"] = values.numbers;
+      continue;
+    }
+    each["ids"] = Json::array();
+    for (const uint64_t id : values.ids) each["ids"].push_back(absl::StrCat(id));
+    if (features[i].weighted) each["weights"] = values.weights;
+  }
+  return json;
+}
+
 Json Wrong(const EvaluationReport& report) {
   Json json = Json::array();
   const bool classes = !IsRegression(report.loss);
   for (const WrongExample& example : report.wrong) {
     json.push_back(classes ? WrongClass(example) : WrongNumber(example));
+    if (!example.features.empty()) json.back()["features"] = Features(report.features, example);
     if (example.input.empty()) continue;
     json.back()["input"] = {{"shape", report.input_shape.dims()}, {"values", example.input}};
   }

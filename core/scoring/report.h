@@ -10,6 +10,7 @@
 
 #include "absl/time/time.h"
 #include "core/model/spec/loss_spec.h"
+#include "core/model/spec/record_schema.h"
 #include "core/scoring/binary_ranking.h"
 #include "core/scoring/calibration.h"
 #include "core/scoring/class_counts.h"
@@ -35,6 +36,7 @@ struct EvaluationReport {
   // the label's probability; otherwise ordered by the distance from the target.
   std::vector<WrongExample> wrong;
   Shape input_shape;
+  std::vector<FeatureSpec> features;  // the model's, of which the examples have values
 
   // The names of the classes; with binary labels 0 and 1.
   std::vector<std::string> classes;

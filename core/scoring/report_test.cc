@@ -1,5 +1,8 @@
 #include "core/scoring/report.h"
 
+#include <cmath>
+#include <cstdint>
+
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
@@ -16,6 +19,28 @@ TEST(ReportTest, NamesThatAreNotUtf8AreReplaced) {
   EXPECT_EQ(json["step"], 7);
   EXPECT_EQ(json["time"], 1.5);
   EXPECT_EQ(json["classes"][0], "a\xef\xbf\xbd");
+}
+
+TEST(ReportTest, ExamplesHaveTheirFeaturesByName) {
+  EvaluationReport report;
+  report.loss = LossKind::kMeanSquaredError;
+  report.features = {{.name = "price", .shape = Shape({2})},
+                     {.name = "user", .kind = FeatureKind::kId},
+                     {.name = "seen", .kind = FeatureKind::kBag, .weighted = true},
+                     {.name = "shown", .kind = FeatureKind::kBag}};
+  WrongExample& example = report.wrong.emplace_back();
+  example.features = {{.numbers = {0.5f, NAN}, .count = 2},
+                      {.ids = {UINT64_MAX}, .count = 1},
+                      {.ids = {3, 4}, .weights = {1, 0.25f}, .count = 70},
+                      {}};
+  const auto json =
+      nlohmann::json::parse(FormatReport(report), nullptr, /*allow_exceptions=*/false);
+  EXPECT_EQ(json["wrong"][0]["features"],
+            nlohmann::json::parse(
+                R"([{"name": "price", "count": 2, "numbers": [0.5, null]},
+                    {"name": "user", "count": 1, "ids": ["18446744073709551615"]},
+                    {"name": "seen", "count": 70, "ids": ["3", "4"], "weights": [1.0, 0.25]},
+                    {"name": "shown", "count": 0, "ids": []}])"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The examples with the largest errors of a model, with their features.
+// The examples with the largest errors of a model, with what they have of its features.
 #ifndef KEELSON_CORE_SCORING_WORST_EXAMPLES_H_
 #define KEELSON_CORE_SCORING_WORST_EXAMPLES_H_
 
@@ -6,9 +6,18 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/types/span.h"
+#include "core/model/spec/batch.h"
 
 namespace keelson {
+
+// The first WorstExamples::kValues values that an example has of a feature: numbers, or ids and
+// their weights, where they have any.
+struct ExampleValues {
+  std::vector<float> numbers = {};
+  std::vector<uint64_t> ids = {};
+  std::vector<float> weights = {};
+  int64_t count = 0;  // of all of them
+};
 
 struct WrongExample {
   int64_t record = 0;
@@ -20,19 +29,22 @@ struct WrongExample {
   // With classes, the probabilities of the predicted class and of the label.
   float confidence = 0;
   float label_probability = 0;
-  // The features, [0, 1] as 0 to 255 with clipping. Empty: there are more than
-  // WorstExamples::kMaxInputBytes of them.
-  std::vector<uint8_t> input;
+  // Of a model that takes one feature, of numbers: these, [0, 1] as 0 to 255 with clipping. Empty:
+  // there are more than WorstExamples::kMaxInputBytes of them.
+  std::vector<uint8_t> input = {};
+  // Of any other model: by feature.
+  std::vector<ExampleValues> features = {};
 };
 
 class WorstExamples {
  public:
   static constexpr size_t kExamples = 24;
   static constexpr size_t kMaxInputBytes = 64 * 1024;
+  static constexpr size_t kValues = 32;
 
-  // Takes the example if it is among the worst so far; `example.input` is made of `features`.
+  // Takes the example, of the batch's row, if it is among the worst so far, with its values.
   // Equally bad ones are ordered by record. Badness that is not a number is the worst.
-  void Add(WrongExample example, absl::Span<const float> features);
+  void Add(WrongExample example, const Batch& batch, int64_t row);
 
   // The worst first.
   const std::vector<WrongExample>& worst() const { return worst_; }

@@ -89,11 +89,23 @@ bool IsInput(const Json& json) {
   return Has(json, "shape", IsIntegers) && Has(json, "values", IsNumbers);
 }
 
+bool IsFeature(const Json& json) {
+  if (!Has(json, "name", IsText) || !Has(json, "count", IsNumber)) return false;
+  const bool ids = json.contains("ids");
+  if (json.contains("weights") &&
+      !(ids && Has(json, "weights", IsNumbers) && json["weights"].size() == json["ids"].size())) {
+    return false;
+  }
+  return ids ? Has(json, "ids", IsTexts) : Has(json, "numbers", IsNumbers);
+}
+
 bool IsWrongExample(const Json& json) {
   if (!json.is_object()) return false;
   if (json.contains("input") && !Has(json, "input", IsInput)) return false;
+  const auto is_features = [](const Json& list) { return IsListOf(list, IsFeature); };
+  if (json.contains("features") && !Has(json, "features", is_features)) return false;
   for (const auto& [key, value] : json.items()) {
-    if (key != "input" && !IsNumber(value)) return false;
+    if (key != "input" && key != "features" && !IsNumber(value)) return false;
   }
   return true;
 }

@@ -31,7 +31,11 @@ const Json& GoodReport() {
           "roc": [[0, 0], [1, 1]], "auc": 0.5,
           "precision_recall": [[0, 1]], "auc_pr": null, "pairs": [[1, null]],
           "wrong": [{"record": 1, "label": 0, "predicted": null, "confidence": 0.5,
-                     "label_probability": 0.5, "input": {"shape": [2], "values": [0, 255]}}]})"));
+                     "label_probability": 0.5, "input": {"shape": [2], "values": [0, 255]}},
+                    {"record": 2, "features": [
+                       {"name": "price", "count": 1, "numbers": [null]},
+                       {"name": "user", "count": 1, "ids": ["7"]},
+                       {"name": "seen", "count": 40, "ids": ["7"], "weights": [0.5]}]}]})"));
   return *report;
 }
 
@@ -106,7 +110,17 @@ TEST(CheckReportShape, NamesTheFieldThatHasAnotherForm) {
                                     "/wrong/0/label",
                                     "/wrong/0/input",
                                     "/wrong/0/input/shape",
-                                    "/wrong/0/input/values/0"}) {
+                                    "/wrong/0/input/values/0",
+                                    "/wrong/1/features",
+                                    "/wrong/1/features/0",
+                                    "/wrong/1/features/0/name",
+                                    "/wrong/1/features/0/count",
+                                    "/wrong/1/features/0/numbers/0",
+                                    "/wrong/1/features/1/ids",
+                                    "/wrong/1/features/1/ids/0",
+                                    "/wrong/1/features/2/weights",
+                                    "/wrong/1/features/2/weights/0",
+                                    "/wrong/1/features/2/weights/1"}) {
     const absl::Status status = CheckReportShape(With(GoodReport(), pointer, true));
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << pointer;
   }

@@ -115,11 +115,18 @@ export async function afterwards(processes, browser, job, second, clicks, screen
     assert.ok(shown.includes(`${(100 * body.probabilities[1]).toFixed(2)} %`), `${shown}, not ${body.probabilities[1]}`);
     await screenshots.take(page, "try-ids");
   });
-  await check("serve_only: the ranking within the groups of a model of ids", async () => {
+  await check("serve_only: ranking within groups and wrong examples of a model of ids", async () => {
     await page.goto(`${origin}/#/clicks/classification`);
     const {body} = await json(`${origin}/api/v1/runs/clicks/report`);
     const [{auc, groups}] = body.group_auc;
     assert.match(await byId(page, "group-auc").textContent(), new RegExp(`user${auc.toFixed(4)}.*${groups}`));
+    const worst = body.wrong.find((example) => example.features[2].count > 0);
+    const {ids, weights} = worst.features[2];
+    const row = page.locator(`[data-testid="wrong-rows"] tr[data-record="${worst.record}"]`);
+    const text = await row.textContent();
+    assert.equal(await row.locator("td").count(), 6);
+    assert.ok(text.includes(`${ids[0]} × ${Number(weights[0].toPrecision(4))}`), text);
+    await screenshots.take(page, "clicks", {fullPage: true});
   });
   await check("serve_only: nothing can be changed", async () => {
     const answer = await json(`${origin}/api/v1/runs/${encodeURIComponent(hostile.id)}/actions/end_training`, {

@@ -212,6 +212,15 @@ export interface Placement {
   }[];
 }
 
+// The first values that an example has of a feature, of `count`: numbers, or ids.
+export interface ExampleFeature {
+  name: string;
+  count: number;
+  numbers?: Value[];
+  ids?: string[];
+  weights?: Value[];
+}
+
 export interface WrongExample {
   record: number;
   label?: number;
@@ -221,6 +230,7 @@ export interface WrongExample {
   target?: Value;
   prediction?: Value;
   input?: {shape: number[]; values: number[]};
+  features?: ExampleFeature[];  // of a model that takes several, or ids
 }
 
 export interface CalibrationBin {

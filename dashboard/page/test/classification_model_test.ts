@@ -1,6 +1,6 @@
 import {deepEqual, equal, ok} from "node:assert/strict";
 import {test} from "node:test";
-import {className, probabilityOf, rangeOf, rowShares, scoreShares, ticks, topConfusions} from "../src/views/classification_model";
+import {className, featureText, probabilityOf, rangeOf, rowShares, scoreShares, ticks, topConfusions} from "../src/views/classification_model";
 
 test("classes without a name are called by their number", () => {
   equal(className(["cat", "dog"], 1), "dog");
@@ -28,6 +28,13 @@ test("scores become shares of their label", () => {
   deepEqual(scoreShares([{from: 0, to: 0, counts: [3, 0]}], 1), []);
   equal(probabilityOf(0), 0.5);
   equal(probabilityOf(-800), 0);
+});
+
+test("a feature's values are numbers, or ids with their weights", () => {
+  equal(featureText({name: "price", count: 2, numbers: [0.5, null]}, 8), "0.5, –");
+  equal(featureText({name: "user", count: 1, ids: ["18446744073709551615"]}, 8), "18446744073709551615");
+  equal(featureText({name: "seen", count: 40, ids: ["3", "4", "5"], weights: [1, 0.25, 2]}, 2), "3 × 1, 4 × 0.25 and 38 more");
+  equal(featureText({name: "seen", count: 0, ids: []}, 8), "none");
 });
 
 test("ticks are round numbers within the range", () => {

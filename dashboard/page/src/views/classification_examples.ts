@@ -1,13 +1,15 @@
 // The examples that the model got most wrong, to look at.
 
-import type {Report, WrongExample} from "../api";
+import type {Report, Value, WrongExample} from "../api";
 import {h} from "../dom";
 import {formatNumber, formatPercent} from "../format";
-import {className} from "./classification_model";
+import {SortableTable, type Column} from "../sortable_table";
+import {className, featureText} from "./classification_model";
 import {imageRgba, isImage} from "./try_it_input";
 
 const FEATURES = 10;
 const BYTE = 255;
+const VALUES = 8;  // of a feature in a table
 
 // Null where examples are not right or wrong by themselves.
 export function wrongExamples(report: Report): HTMLElement | null {
@@ -15,11 +17,37 @@ export function wrongExamples(report: Report): HTMLElement | null {
   const title = report.kind === "regression" ? "Furthest from the target" : "Most wrong examples";
   const grid = report.wrong.length === 0
     ? h("p", {class: "message"}, "None is wrong.")
+    : report.wrong.some((example) => example.features !== undefined) ? table(report)
     : h("ul", {class: "examples"}, ...report.wrong.map((example) => card(report, example)));
   return h("section", {class: "card", testid: "wrong-examples", "aria-labelledby": "wrong-title"},
     h("header", null, h("h3", {id: "wrong-title"}, title), h("span", {class: "spacer"}),
       h("span", {class: "muted small"}, report.kind === "regression" ? "" : "their label got the lowest probability")),
     grid);
+}
+
+// Examples of several features: a row each.
+function table(report: Report): HTMLElement {
+  const number = (id: string, title: string, value: (row: WrongExample) => Value | undefined, text: (value: Value | undefined) => string):
+    Column<WrongExample> => ({id, title, number: true, sort: value, cell: (row) => text(value(row))});
+  const columns: Column<WrongExample>[] = [number("record", "Record", (row) => row.record, String)];
+  if (report.kind === "regression") {
+    columns.push(number("target", "Target", (row) => row.target, formatNumber),
+      number("prediction", "Prediction", (row) => row.prediction, formatNumber));
+  } else {
+    columns.push(
+      {id: "label", title: "Label", sort: (row) => row.label, cell: (row) => className(report.classes, row.label)},
+      number("probability", "Its probability", (row) => row.label_probability, (value) => formatPercent(value, 2)));
+  }
+  const names = report.wrong.find((example) => example.features !== undefined)?.features?.map(({name}) => name) ?? [];
+  columns.push(...names.map((name, i): Column<WrongExample> => ({
+    id: `feature-${i}`, title: name, cell: (row) => row.features?.[i] === undefined ? "" : featureText(row.features[i]!, VALUES),
+  })));
+  const rows = new SortableTable<WrongExample>({
+    testid: "wrong-rows", caption: "The most wrong examples with their features", key: (row) => String(row.record), columns,
+    onRow: (element, row) => element.setAttribute("data-record", String(row.record)),
+  });
+  rows.setRows([...report.wrong]);
+  return h("div", {class: "wrong-rows"}, rows.element);
 }
 
 function card(report: Report, example: WrongExample): HTMLElement {

@@ -1,6 +1,7 @@
 // The figures of a report, independent of the page: shares, order, the scale of a plot.
 
-import type {Report, ScoreBin, Value} from "../api";
+import type {ExampleFeature, Report, ScoreBin, Value} from "../api";
+import {formatNumber} from "../format";
 
 export type PerClass = NonNullable<Report["per_class"]>[number];
 
@@ -52,6 +53,15 @@ export function scoreShares(bins: readonly ScoreBin[], label: 0 | 1): ScoreShare
 // The probability of label 1 that a score stands for.
 export function probabilityOf(score: number): number {
   return 1 / (1 + Math.exp(-score));
+}
+
+// The first values of a feature as text: numbers, or ids with their weights.
+export function featureText({count, numbers, ids, weights}: ExampleFeature, most: number): string {
+  if (count === 0) return "none";
+  const values = ids === undefined ? (numbers ?? []).map((value) => formatNumber(value))
+    : ids.map((id, i) => weights === undefined ? id : `${id} × ${formatNumber(weights[i])}`);
+  const shown = values.slice(0, most);
+  return shown.join(", ") + (count > shown.length ? ` and ${count - shown.length} more` : "");
 }
 
 // Round numbers within [low, high], about `count` of them.
