@@ -20,16 +20,19 @@
 #include "bench/one_table.h"
 #include "bench/table.h"
 #include "core/base/file.h"
+#include "core/base/file_system.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/data/criteo_format.h"
+#include "core/data/csv_format.h"
 #include "core/data/libsvm_format.h"
+#include "keelson/v1/train_config.pb.h"
 #include "nlohmann/json.hpp"
 
 namespace keelson::bench {
 namespace {
 
-constexpr double kLibsvmGoal = 0.3, kCriteoGoal = 0.4;
+constexpr double kLibsvmGoal = 0.3, kCriteoGoal = 0.4, kTsvGoal = 0.4;
 
 struct Options {
   std::string libsvm;
@@ -53,6 +56,31 @@ std::unique_ptr<const RecordFormat> Criteo() {
     schema.features.push_back({absl::StrCat("c", k), {}, FeatureKind::kId});
   }
   return *NewCriteoFormat({}, schema);
+}
+
+// The same of the same lines by their columns' names: numbers, indicators and ids.
+std::unique_ptr<const RecordFormat> CriteoAsTsv() {
+  const std::unique_ptr<const RecordFormat> criteo = Criteo();
+  v1::DataConfig data;
+  data.mutable_csv()->set_separator("tab");
+  data.mutable_csv()->add_header("label");
+  v1::DataConfig::FeatureColumns* const numbers = data.add_features();
+  v1::DataConfig::FeatureColumns* const missing = data.add_features();
+  numbers->set_name("numbers");
+  missing->set_name("missing");
+  for (int64_t k = 1; k <= kCriteoNumbers; ++k) {
+    const std::string column = absl::StrCat("n", k);
+    data.mutable_csv()->add_header(column);
+    v1::DataConfig::ColumnValues* const number = numbers->add_columns();
+    number->set_column(column);
+    number->mutable_number()->set_log(true);
+    number->mutable_number()->set_min(0);
+    v1::DataConfig::ColumnValues* const indicator = missing->add_columns();
+    indicator->set_column(column);
+    indicator->mutable_missing();
+  }
+  for (int64_t k = 1; k <= kCriteoIds; ++k) data.mutable_csv()->add_header(absl::StrCat("c", k));
+  return *NewCsvFormat(data, criteo->schema(), /*path=*/"", FileSystem::Real());
 }
 
 // Files of this program's own, which are removed with it.
@@ -81,6 +109,7 @@ absl::StatusOr<std::vector<LineFile>> FilesOf(const Options& options, SampleFile
   }
   if (!options.criteo.empty()) {
     subjects.push_back({"Criteo", options.criteo, Criteo, kCriteoGoal});
+    subjects.push_back({"Criteo as TSV", options.criteo, CriteoAsTsv, kTsvGoal});
   }
   if (!subjects.empty()) return subjects;
   ASSIGN_OR_RETURN(const std::string a9a, files->Write(LinesLikeA9a(bytes)));
@@ -88,7 +117,8 @@ absl::StatusOr<std::vector<LineFile>> FilesOf(const Options& options, SampleFile
   ASSIGN_OR_RETURN(const std::string criteo, files->Write(LinesLikeCriteo(bytes)));
   return std::vector<LineFile>{{"libsvm like a9a", a9a, Libsvm, kLibsvmGoal},
                                {"libsvm like rcv1", rcv1, Libsvm, kLibsvmGoal},
-                               {"Criteo", criteo, Criteo, kCriteoGoal}};
+                               {"Criteo", criteo, Criteo, kCriteoGoal},
+                               {"Criteo as TSV", criteo, CriteoAsTsv, kTsvGoal}};
 }
 
 bool Met(const MeasuredLines& measured) { return measured.gigabytes.median >= measured.goal; }

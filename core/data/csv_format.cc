@@ -114,20 +114,25 @@ class CsvFormat : public RecordFormat {
   bool Parse(absl::string_view line, int64_t row, Batch* batch, RecordError* error) const override {
     absl::FixedArray<ColumnValue, 64> values(maker_->columns().size());
     std::list<std::string> kept;
-    size_t count = 0;
-    const auto take = [&](const CsvField& field) {
-      count = field.index + 1;
-      if (field.index >= layout_.slots.size()) return;
-      const uint32_t slot = layout_.slots[field.index];
-      if (slot == kUnused || missing_.Have(field.text)) return;
-      values[slot] = ColumnValue::Text(field.text);
+    const uint32_t* const slots = layout_.slots.data();
+    const size_t expected = layout_.slots.size();
+    ColumnValue* const taken = values.data();
+    const auto take = [=, this](const CsvField& field) {
+      if (field.index >= expected) return;
+      const uint32_t slot = slots[field.index];
+      if (slot != kUnused && !missing_.Have(field.text)) {
+        taken[slot] = ColumnValue::Text(field.text);
+      }
     };
-    const bool plain =
-        !layout_.syntax.quotes || std::memchr(line.data(), '"', line.size()) == nullptr;
-    if (plain) {
-      ForEachPlainField(line, layout_.syntax.separator, take);
-    } else if (!ForEachField(line, layout_.syntax, KeepIn(&kept), take, error)) {
-      return false;
+    size_t count = 0;
+    if (!layout_.syntax.quotes || std::memchr(line.data(), '"', line.size()) == nullptr) {
+      count = ForEachPlainField(line, layout_.syntax.separator, take);
+    } else {
+      const auto take_and_count = [&](const CsvField& field) {
+        count = field.index + 1;
+        take(field);
+      };
+      if (!ForEachField(line, layout_.syntax, KeepIn(&kept), take_and_count, error)) return false;
     }
     if (count != layout_.slots.size()) return WrongCount(line, count, error);
     ColumnError wrong;

@@ -1,5 +1,6 @@
 #include "core/data/csv_line.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -55,9 +56,7 @@ bool ForEachField(absl::string_view line, const CsvSyntax& syntax,
         return fail(at, "the field's end behind its quotation mark");
       }
     } else {
-      const auto* const behind =
-          static_cast<const char*>(std::memchr(at, syntax.separator, end - at));
-      at = behind == nullptr ? end : behind;
+      at = first + std::min(line.find(syntax.separator, at - first), line.size());
       found = csv_internal::WithoutBlanks(text, at, syntax.separator);
     }
     visit({index, found, static_cast<size_t>(begin - first)});

@@ -28,9 +28,12 @@ struct CsvField {
 
 namespace csv_internal {
 
-// Of each byte that is `repeated`'s its upper bit, exactly.
-inline uint64_t BytesOf(uint64_t word, uint64_t repeated) {
+// The upper bit of each of 8 bytes that is a separator, of which `repeated` has 8.
+inline uint64_t SeparatorsIn(const char* bytes, uint64_t repeated) {
+  static_assert(std::endian::native == std::endian::little, "the first byte is the lowest");
   constexpr uint64_t kLow = 0x7f7f7f7f7f7f7f7f;
+  uint64_t word;
+  std::memcpy(&word, bytes, sizeof(word));
   const uint64_t difference = word ^ repeated;
   return ~(((difference & kLow) + kLow) | difference | kLow);
 }
@@ -42,41 +45,52 @@ inline absl::string_view WithoutBlanks(const char* begin, const char* end, char 
   return {begin, static_cast<size_t>(end - begin)};
 }
 
+// Calls visit(CsvField) for each text between separators, with its blanks.
+template <typename Visit>
+size_t Split(absl::string_view line, char separator, Visit visit) {
+  const char* const first = line.data();
+  const char* const end = first + line.size();
+  const char* begin = first;
+  size_t index = 0;
+  const uint64_t repeated = 0x0101010101010101 * static_cast<unsigned char>(separator);
+  const auto visit_until = [&](const char* behind) {
+    visit(CsvField{
+        index++, {begin, static_cast<size_t>(behind - begin)}, static_cast<size_t>(begin - first)});
+    begin = behind + 1;
+  };
+  const auto visit_in = [&](uint64_t found, const char* at) {
+    for (; found != 0; found &= found - 1) visit_until(at + std::countr_zero(found) / 8);
+  };
+  constexpr size_t kPiece = sizeof(uint64_t);
+  const char* at = first;
+  for (; static_cast<size_t>(end - at) >= kPiece; at += kPiece) {
+    visit_in(SeparatorsIn(at, repeated), at);
+  }
+  if (const size_t left = end - at; left > 0) {
+    char last[kPiece] = {};
+    std::memcpy(last, at, left);
+    visit_in(SeparatorsIn(last, repeated) & ((uint64_t{1} << (8 * left)) - 1), at);
+  }
+  visit_until(end);
+  return index;
+}
+
 }  // namespace csv_internal
 
 // Calls visit(CsvField) for each field of a line without quotation marks, and returns how many
 // there are: one more than separators. Blanks around a field are none of it.
 template <typename Visit>
 size_t ForEachPlainField(absl::string_view line, char separator, Visit visit) {
-  static_assert(std::endian::native == std::endian::little, "a word's first byte is its lowest");
-  const char* const first = line.data();
-  const char* const end = first + line.size();
-  const char* begin = first;
-  size_t index = 0;
-  const auto add = [&](const char* behind) {
-    visit(CsvField{index++, csv_internal::WithoutBlanks(begin, behind, separator),
-                   static_cast<size_t>(begin - first)});
-    begin = behind + 1;
-  };
-  const uint64_t repeated = 0x0101010101010101 * static_cast<unsigned char>(separator);
-  for (const char* at = first; at < end; at += sizeof(uint64_t)) {
-    const size_t left = end - at;
-    uint64_t word;
-    uint64_t separators;
-    if (left >= sizeof(word)) {
-      std::memcpy(&word, at, sizeof(word));
-      separators = csv_internal::BytesOf(word, repeated);
-    } else {
-      word = 0;
-      std::memcpy(&word, at, left);
-      separators = csv_internal::BytesOf(word, repeated) & ((uint64_t{1} << (8 * left)) - 1);
-    }
-    for (; separators != 0; separators &= separators - 1) {
-      add(at + std::countr_zero(separators) / 8);
-    }
-  }
-  add(end);
-  return index;
+  const bool blanks = std::memchr(line.data(), ' ', line.size()) != nullptr ||
+                      (separator != '\t' && std::memchr(line.data(), '\t', line.size()) != nullptr);
+  return blanks ? csv_internal::Split(line, separator,
+                                      [&](CsvField field) {
+                                        field.text = csv_internal::WithoutBlanks(
+                                            field.text.data(),
+                                            field.text.data() + field.text.size(), separator);
+                                        visit(field);
+                                      })
+                : csv_internal::Split(line, separator, visit);
 }
 
 // Likewise of any line. `unescaped` gets the text of a field with two quotation marks in it, and is

@@ -70,7 +70,7 @@ bool IdRule::Read(const ValueItem& item, uint64_t* id, std::string* expected) co
 uint64_t IdRule::IdOfMissing() const {
   switch (kind_) {
     case Kind::kHash:
-      return IdOfHash(HashValue("", salt_), num_ids_);
+      return HashOf("");
     case Kind::kVocabulary:
       return vocabulary_.size();
     case Kind::kInteger:
@@ -87,7 +87,7 @@ bool IdRule::Hash(const ValueItem& item, uint64_t* id, std::string* expected) co
     *expected = "a text or a whole number";
     return false;
   }
-  *id = IdOfHash(HashValue(text.view(), salt_), num_ids_);
+  *id = HashOf(text.view());
   return true;
 }
 
@@ -129,7 +129,9 @@ IdColumn::IdColumn(const DataConfig::ColumnValues& values, const FeatureSpec& fe
                    std::vector<size_t> columns)
     : rule_(values, feature.num_ids),
       columns_(std::move(columns)),
+      column_(columns_.front()),
       cross_(values.has_cross()),
+      hashes_(!cross_ && rule_.hashes()),
       cross_salt_(FieldSalt(values.cross().salt())),
       num_ids_(feature.num_ids),
       weighted_(feature.weighted),
@@ -138,10 +140,10 @@ IdColumn::IdColumn(const DataConfig::ColumnValues& values, const FeatureSpec& fe
       max_values_(values.max_values()),
       keep_first_(values.keep_first()) {}
 
-bool IdColumn::ReadOne(absl::Span<const ColumnValue> values, uint64_t* id,
+bool IdColumn::ReadAny(absl::Span<const ColumnValue> values, uint64_t* id,
                        ColumnError* error) const {
   if (cross_) return Cross(values, id, error);
-  const ColumnValue& value = values[columns_.front()];
+  const ColumnValue& value = values[column_];
   ValueItem item;
   if (!OnlyItem(value, &item)) return Fail("one value", absl::StrCat(CountItems(value, "")), error);
   std::string expected;
@@ -158,7 +160,7 @@ bool IdColumn::AppendAll(absl::Span<const ColumnValue> values, FeatureValues* ba
     if (weighted_) bag->weights.push_back(1);
     return true;
   }
-  const ColumnValue& value = values[columns_.front()];
+  const ColumnValue& value = values[column_];
   const bool missing = value.kind() == ColumnValue::Kind::kMissing;
   if (missing && rule_.keeps_missing()) return Append(ValueItem(), bag, error);
   if (!ForEachItem(value, separator_,
@@ -226,7 +228,7 @@ void IdColumn::KeepSome(size_t begin, FeatureValues* bag) const {
 }
 
 bool IdColumn::Fail(std::string expected, std::string found, ColumnError* error) const {
-  *error = {columns_.front(), std::move(expected), std::move(found)};
+  *error = {column_, std::move(expected), std::move(found)};
   return false;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/data/columns/column_value.h"
+#include "core/data/columns/value_hash.h"
 #include "core/data/columns/value_items.h"
 #include "core/model/spec/batch.h"
 #include "core/model/spec/record_schema.h"
@@ -27,6 +28,11 @@ class IdRule {
 
   // False: it is none that the feature can have, for `expected`.
   bool Read(const ValueItem& item, uint64_t* id, std::string* expected) const;
+  // Whether that is the hash of any text, and of an empty one where the value is missing.
+  bool hashes() const { return kind_ == Kind::kHash; }
+  uint64_t HashOf(absl::string_view text) const {
+    return IdOfHash(HashValue(text, salt_), num_ids_);
+  }
   // Whether a bag has an id for a value that is missing.
   bool keeps_missing() const { return integer_missing_; }
 
@@ -57,13 +63,19 @@ class IdColumn {
            std::vector<size_t> columns);
 
   // The one id. `values` are those of all columns. False: there are several, or it is none.
-  bool ReadOne(absl::Span<const ColumnValue> values, uint64_t* id, ColumnError* error) const;
+  bool ReadOne(absl::Span<const ColumnValue> values, uint64_t* id, ColumnError* error) const {
+    const ColumnValue& value = values[column_];
+    if (!hashes_ || !value.is_text()) return ReadAny(values, id, error);
+    *id = rule_.HashOf(value.text());
+    return true;
+  }
   // Appends the ids and, of a weighted bag, their weights. False: one is none; some may have been
   // appended.
   bool AppendAll(absl::Span<const ColumnValue> values, FeatureValues* bag,
                  ColumnError* error) const;
 
  private:
+  bool ReadAny(absl::Span<const ColumnValue> values, uint64_t* id, ColumnError* error) const;
   bool Cross(absl::Span<const ColumnValue> values, uint64_t* id, ColumnError* error) const;
   bool Append(ValueItem item, FeatureValues* bag, ColumnError* error) const;
   // Takes the weight off a text.
@@ -73,7 +85,9 @@ class IdColumn {
 
   const IdRule rule_;
   const std::vector<size_t> columns_;
+  const size_t column_;  // the first one
   const bool cross_;
+  const bool hashes_;  // one column, by the hash of its text
   const uint64_t cross_salt_;
   const int64_t num_ids_;
   const bool weighted_;

@@ -13,6 +13,21 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+// Most numbers are whole and short.
+bool ReadShortWhole(absl::string_view text, float* number) {
+  constexpr size_t kMostBytes = 9;
+  if (text.size() > kMostBytes) return false;
+  const bool negative = text.front() == '-';
+  if (negative) text.remove_prefix(1);
+  uint32_t whole = 0;
+  for (const char c : text) {
+    if (!IsDigit(c)) return false;
+    whole = whole * 10 + static_cast<uint32_t>(c - '0');
+  }
+  *number = negative ? -static_cast<float>(whole) : static_cast<float>(whole);
+  return !text.empty();
+}
+
 }  // namespace
 
 LogTable::LogTable() {
@@ -36,6 +51,7 @@ bool NumberOf(const ValueItem& item, float* number) {
     case ValueItem::Kind::kMissing:
       return false;
     case ValueItem::Kind::kText: {
+      if (ReadShortWhole(item.text, number)) return true;
       const char* const end = item.text.data() + item.text.size();
       return ReadDecimal(item.text.data(), end, number) == end;
     }
@@ -53,6 +69,7 @@ NumberColumn::NumberColumn(const v1::DataConfig::ColumnValues& values, size_t co
                            std::shared_ptr<const LogTable> logarithms)
     : column_(column),
       indicator_(values.has_missing()),
+      one_(values.separator().empty() && (indicator_ || values.number().size() == 1)),
       separator_(values.separator()),
       size_(indicator_ ? 1 : values.number().size()),
       log_(values.number().log()),
@@ -64,15 +81,35 @@ NumberColumn::NumberColumn(const v1::DataConfig::ColumnValues& values, size_t co
       logarithms_(std::move(logarithms)) {}
 
 bool NumberColumn::Write(const ColumnValue& value, float* numbers, ColumnError* error) const {
+  const bool text = one_ && value.is_text();
   if (indicator_) {
-    bool missing = true;
-    ForEachItem(value, separator_, [&](const ValueItem& item) {
-      missing = item.kind == ValueItem::Kind::kMissing;
-      return missing;
-    });
-    *numbers = missing ? 1.0f : 0.0f;
+    *numbers = text ? (value.text().empty() ? 1.0f : 0.0f) : Missing(value);
     return true;
   }
+  if (!text) return WriteList(value, numbers, error);
+  float x = 0;
+  if (value.text().empty()) {
+    *numbers = missing_;
+    return true;
+  }
+  if (!ReadShortWhole(value.text(), &x)) {
+    return Read(ValueItem::Of(value.text()), numbers, error);
+  }
+  *numbers = Transformed(x);
+  return std::isfinite(*numbers) || Read(ValueItem::Of(value.text()), numbers, error);
+}
+
+// 1 where all values are missing.
+float NumberColumn::Missing(const ColumnValue& value) const {
+  bool missing = true;
+  ForEachItem(value, separator_, [&](const ValueItem& item) {
+    missing = item.kind == ValueItem::Kind::kMissing;
+    return missing;
+  });
+  return missing ? 1.0f : 0.0f;
+}
+
+bool NumberColumn::WriteList(const ColumnValue& value, float* numbers, ColumnError* error) const {
   int64_t count = 0;
   bool any = false, readable = true;
   ForEachItem(value, separator_, [&](const ValueItem& item) {

@@ -40,11 +40,14 @@ class NumberColumn {
   bool Write(const ColumnValue& value, float* numbers, ColumnError* error) const;
 
  private:
+  bool WriteList(const ColumnValue& value, float* numbers, ColumnError* error) const;
+  float Missing(const ColumnValue& value) const;
   bool Read(const ValueItem& item, float* number, ColumnError* error) const;
   float Transformed(float x) const;
 
   const size_t column_;
   const bool indicator_;  // 1 where the value is missing
+  const bool one_;        // one number, which nothing separates
   const std::string separator_;
   const int64_t size_;
   const bool log_;

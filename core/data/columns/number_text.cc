@@ -36,7 +36,8 @@ const char* ReadPlain(const char* begin, const char* end, double* value) {
   }
   const bool ends = at == end || (!IsDigit(*at) && *at != '.' && (*at | 0x20) != 'e');
   if (digits == 0 || !ends) return nullptr;
-  *value = static_cast<double>(mantissa) / kPowersOfTen[decimals];
+  *value = static_cast<double>(mantissa);
+  if (decimals > 0) *value /= kPowersOfTen[decimals];
   return at;
 }
 

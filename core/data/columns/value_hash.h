@@ -2,9 +2,13 @@
 #ifndef KEELSON_CORE_DATA_COLUMNS_VALUE_HASH_H_
 #define KEELSON_CORE_DATA_COLUMNS_VALUE_HASH_H_
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "absl/strings/string_view.h"
+#include "core/table/row_id.h"
 
 namespace keelson {
 
@@ -16,7 +20,21 @@ uint64_t FieldSalt(absl::string_view field);
 // salt, then for each 8 bytes, the last ones filled up with zeros, read as a little-endian number
 // w: MixId(w, h). An empty value has an id like any other. Under one salt no two values of one
 // length up to 8 bytes have the same id.
-uint64_t HashValue(absl::string_view value, uint64_t salt);
+inline uint64_t HashValue(absl::string_view value, uint64_t salt) {
+  static_assert(std::endian::native == std::endian::little, "words are read as they lie in memory");
+  uint64_t hash = MixId(value.size(), salt);
+  const char* bytes = value.data();
+  size_t left = value.size();
+  uint64_t word = 0;
+  for (; left >= sizeof(word); left -= sizeof(word), bytes += sizeof(word)) {
+    std::memcpy(&word, bytes, sizeof(word));
+    hash = MixId(word, hash);
+  }
+  if (left == 0) return hash;
+  word = 0;
+  std::memcpy(&word, bytes, left);
+  return MixId(word, hash);
+}
 
 // The id that a feature of `num_ids` ids (FeatureSpec::num_ids) takes for a hash: where any id will
 // do, which 0 says, the hash itself, otherwise one of that many buckets, which are equally likely.

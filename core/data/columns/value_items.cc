@@ -39,7 +39,7 @@ int64_t CountItems(const ColumnValue& value, absl::string_view separator) {
   return count;
 }
 
-bool OnlyItem(const ColumnValue& value, ValueItem* item) {
+bool OnlyListItem(const ColumnValue& value, ValueItem* item) {
   *item = ValueItem();
   bool first = true;
   return ForEachItem(value, "", [&](const ValueItem& found) {

@@ -104,9 +104,18 @@ bool ForEachItem(const ColumnValue& value, absl::string_view separator, Visit vi
 // How many values there are, counted as ForEachItem does.
 int64_t CountItems(const ColumnValue& value, absl::string_view separator);
 
-// The value of a column that shall have one: that one, or a missing one where there is none. False:
-// there are several.
-bool OnlyItem(const ColumnValue& value, ValueItem* item);
+// Of a list: its only value, or a missing one where there is none. False: there are several.
+bool OnlyListItem(const ColumnValue& value, ValueItem* item);
+
+// The value of a column that shall have one, likewise.
+inline bool OnlyItem(const ColumnValue& value, ValueItem* item) {
+  const ColumnValue::Kind kind = value.kind();
+  if (kind != ColumnValue::Kind::kText && kind != ColumnValue::Kind::kMissing) {
+    return OnlyListItem(value, item);
+  }
+  *item = ValueItem::Of(value.text());  // which is empty where it is missing
+  return true;
+}
 
 }  // namespace keelson
 
