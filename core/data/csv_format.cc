@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/fixed_array.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -18,42 +19,13 @@
 #include "absl/types/span.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
-#include "core/data/byte_stream.h"
 #include "core/data/columns/column_value.h"
 #include "core/data/columns/record_maker.h"
+#include "core/data/csv_columns.h"
 #include "core/data/csv_line.h"
-#include "core/data/record_framing.h"
-#include "core/data/record_index.h"
 
 namespace keelson {
 namespace {
-
-// The texts that count as missing, beside the empty one.
-class MissingTexts {
- public:
-  explicit MissingTexts(const v1::DataConfig::Csv& csv)
-      : texts_(csv.missing_values().begin(), csv.missing_values().end()) {
-    if (texts_.empty()) texts_ = {"?", "NA", "NaN", "null", "NULL"};
-    for (const std::string& text : texts_) {
-      most_bytes_ = std::max(most_bytes_, text.size());
-      if (!text.empty()) begins_[static_cast<unsigned char>(text.front())] = true;
-    }
-  }
-
-  bool Have(absl::string_view text) const {
-    if (text.empty()) return true;
-    if (text.size() > most_bytes_ || !begins_[static_cast<unsigned char>(text.front())]) {
-      return false;
-    }
-    return std::find(texts_.begin(), texts_.end(), text) != texts_.end();
-  }
-  std::string Join() const { return absl::StrJoin(texts_, "\n"); }
-
- private:
-  std::vector<std::string> texts_;
-  size_t most_bytes_ = 0;
-  std::array<bool, 256> begins_ = {};
-};
 
 // What the files are like, and where what the maker takes stands in them.
 struct CsvLayout {
@@ -65,13 +37,6 @@ struct CsvLayout {
 };
 
 constexpr uint32_t kUnused = std::numeric_limits<uint32_t>::max();
-
-// Keeps the texts of fields.
-auto KeepIn(std::list<std::string>* kept) {
-  return [kept](std::string text) -> absl::string_view {
-    return kept->emplace_front(std::move(text));
-  };
-}
 
 class CsvFormat : public RecordFormat {
  public:
@@ -103,8 +68,9 @@ class CsvFormat : public RecordFormat {
       if (!equal || field.index >= header.size() || field.text == header[field.index]) return;
       equal = false;
       *error = {field.begin + 1,
-                absl::StrCat("the column \"", header[field.index], "\", as in the first file"),
-                absl::StrCat("\"", field.text, "\"")};
+                absl::StrCat("the column \"", absl::Utf8SafeCHexEscape(header[field.index]),
+                             "\", as in the first file"),
+                absl::StrCat("\"", absl::Utf8SafeCHexEscape(field.text), "\"")};
     };
     std::list<std::string> kept;
     if (!ForEachField(line, layout_.syntax, KeepIn(&kept), compare, error) || !equal) return false;
@@ -165,46 +131,12 @@ class CsvFormat : public RecordFormat {
   const MissingTexts missing_;
 };
 
-// The first line of a file, without its end.
-absl::StatusOr<std::string> ReadFirstLine(const std::string& path, FileSystem* file_system) {
-  constexpr size_t kPieceBytes = 4096;
-  ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, OpenByteStream(path, file_system));
-  std::string line;
-  for (size_t end = 0; line.size() < RecordIndex::kMaxRecordBytes;) {
-    line.resize(end + kPieceBytes);
-    ASSIGN_OR_RETURN(const size_t n, stream->Read(kPieceBytes, line.data() + end));
-    line.resize(end + n);
-    const size_t newline = line.find('\n', end);
-    end += n;
-    if (newline == std::string::npos && n == kPieceBytes) continue;
-    absl::string_view text = absl::string_view(line).substr(0, newline);
-    absl::ConsumePrefix(&text, kByteOrderMark);
-    absl::ConsumeSuffix(&text, "\r");
-    return std::string(text);
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ":1: expected a line of at most ", RecordIndex::kMaxRecordBytes,
-                   " bytes with the names of the columns, found a longer one"));
-}
-
-absl::StatusOr<std::vector<std::string>> NamesOf(const std::string& line, const CsvSyntax& syntax,
-                                                 const std::string& path) {
-  std::vector<std::string> names;
-  std::list<std::string> kept;
-  RecordError error;
-  const bool sound = ForEachField(
-      line, syntax, KeepIn(&kept), [&](const CsvField& field) { names.emplace_back(field.text); },
-      &error);
-  if (sound) return names;
-  return absl::InvalidArgumentError(absl::StrCat(path, ":1:", error.column, ": expected ",
-                                                 error.expected, ", found ", error.found));
-}
-
 std::string SomeOf(const std::vector<std::string>& names) {
   constexpr size_t kMost = 10;
   const absl::Span<const std::string> first =
       absl::MakeSpan(names).first(std::min(kMost, names.size()));
-  return absl::StrCat(absl::StrJoin(first, ", "), names.size() > kMost ? ", ..." : "");
+  return absl::StrCat(absl::Utf8SafeCHexEscape(absl::StrJoin(first, ", ")),
+                      names.size() > kMost ? ", ..." : "");
 }
 
 absl::Status FindColumns(const RecordMaker& maker, const std::string& where, CsvLayout* layout) {
@@ -225,17 +157,6 @@ absl::Status FindColumns(const RecordMaker& maker, const std::string& where, Csv
   return absl::OkStatus();
 }
 
-CsvSyntax SyntaxOf(const v1::DataConfig::Csv& csv, const std::string& path) {
-  CsvSyntax syntax;
-  syntax.quotes = !csv.no_quotes();
-  if (!csv.separator().empty()) {
-    syntax.separator = csv.separator() == "tab" ? '\t' : csv.separator().front();
-  } else if (absl::EndsWith(absl::StripSuffix(path, ".gz"), ".tsv")) {
-    syntax.separator = '\t';
-  }
-  return syntax;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const RecordFormat>> NewCsvFormat(const v1::DataConfig& data,
@@ -246,11 +167,11 @@ absl::StatusOr<std::unique_ptr<const RecordFormat>> NewCsvFormat(const v1::DataC
   ASSIGN_OR_RETURN(std::unique_ptr<const RecordMaker> maker,
                    RecordMaker::Create(data, schema, file_system));
   CsvLayout layout;
-  layout.syntax = SyntaxOf(csv, path);
+  layout.syntax = CsvSyntaxOf(csv, path);
   layout.in_file = csv.header().empty();
   if (layout.in_file) {
     ASSIGN_OR_RETURN(const std::string line, ReadFirstLine(path, file_system));
-    ASSIGN_OR_RETURN(layout.header, NamesOf(line, layout.syntax, path));
+    ASSIGN_OR_RETURN(layout.header, CsvNames(line, layout.syntax, path));
   } else {
     layout.header.assign(csv.header().begin(), csv.header().end());
   }

@@ -133,6 +133,12 @@ TEST_F(CsvFormatTest, ColumnsThatTheFileLacks) {
       Error("csv {}"),
       "/a.csv: expected a column \"age\" (the feature \"age\"), found c0, c1, c2, c3, c4, c5, "
       "c6, c7, c8, c9, ...");
+  files_.SetContent("/a.csv",
+                    "gr\xc3\xb6\xc3\x9f"
+                    "e,\x01\n");
+  EXPECT_EQ(Error("csv {}"),
+            "/a.csv: expected a column \"age\" (the feature \"age\"), found gr\xc3\xb6\xc3\x9f"
+            "e, \\x01");
   files_.SetContent("/a.csv", "age,\"city\n");
   EXPECT_EQ(Error("csv {}"),
             "/a.csv:1:5: expected a quotation mark that is closed in its line, found \"\\\"city\"");
@@ -145,6 +151,8 @@ TEST_F(CsvFormatTest, HeadersOfOtherFiles) {
   EXPECT_EQ(HeaderError(*format, "age, \"city\",income"), "none");
   EXPECT_EQ(HeaderError(*format, "age,income,city"),
             "5: expected the column \"city\", as in the first file, found \"income\"");
+  EXPECT_EQ(HeaderError(*format, "age,\v"),
+            "5: expected the column \"city\", as in the first file, found \"\\x0b\"");
   EXPECT_EQ(HeaderError(*format, "age,city"), "9: expected 3 columns, found 2");
   EXPECT_EQ(HeaderError(*format, "age,city,income,x"), "18: expected 3 columns, found 4");
   EXPECT_EQ(HeaderError(*format, "age,\"city,income"),

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/random.h"
@@ -107,9 +108,10 @@ class FirstNames {
 std::string SomeNames(const std::set<std::string>& names) {
   constexpr size_t kMost = 10;
   const auto end = std::next(names.begin(), static_cast<ptrdiff_t>(std::min(kMost, names.size())));
-  return names.empty() ? "none"
-                       : absl::StrCat(absl::StrJoin(names.begin(), end, ", "),
-                                      names.size() > kMost ? ", ..." : "");
+  return names.empty()
+             ? "none"
+             : absl::StrCat(absl::Utf8SafeCHexEscape(absl::StrJoin(names.begin(), end, ", ")),
+                            names.size() > kMost ? ", ..." : "");
 }
 
 }  // namespace

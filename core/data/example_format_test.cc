@@ -157,6 +157,13 @@ TEST_F(ExampleFormatTest, AColumnThatNoExampleHas) {
   EXPECT_EQ(Error({"/a"}, schema),
             "/a: expected a column \"town\" (the feature \"town\") in one of the first 2 examples, "
             "found age, city, income, seen, unused");
+  files_.SetContent("/a", EncodeTfRecord(ExampleBuilder()
+                                             .Integers("gr\xc3\xb6\xc3\x9f"
+                                                       "e\n",
+                                                       {1})
+                                             .Build()));
+  EXPECT_THAT(Error({"/a"}), HasSubstr("found gr\xc3\xb6\xc3\x9f"
+                                       "e\\n"));
   ExampleBuilder wide;
   for (int i = 10; i < 30; ++i) wide.Integers(absl::StrCat("c", i), {1});
   files_.SetContent("/a", EncodeTfRecord(wide.Build()));
