@@ -1,0 +1,58 @@
+// The commands of keelson_data: what is in a file with columns, a configuration to begin with, and
+// its division in two.
+#ifndef KEELSON_CLI_DATA_DATA_COMMANDS_H_
+#define KEELSON_CLI_DATA_DATA_COMMANDS_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/data/row_file.h"
+#include "core/base/file_system.h"
+#include "keelson/v1/train_config.pb.h"
+
+namespace keelson {
+
+// Prints for each column its kind, how many rows have none, how many values differ, the extremes,
+// median and mean of numbers, and the most frequent values with their shares. `rows`: of the first
+// so many alone; 0: of all.
+absl::Status PrintStatistics(const RowFileOptions& options, int64_t rows, FileSystem* file_system,
+                             std::ostream* out);
+
+struct ProposalOptions {
+  RowFileOptions file;
+  // The label's column. Empty: the one of a usual name ("label", "target", "clicked", …), or the
+  // last one.
+  std::string label = {};
+  int64_t rows = 10'000;  // that are looked at, the first ones; 0: all
+};
+
+// A configuration of a model of all columns that say something, which trains as it is: numbers go
+// standardised into a network, all else as rows of a table. A column of which nearly every row has
+// another value is left out, and so is one with a single value.
+// INVALID_ARGUMENT: there is no such label, or nothing is left.
+absl::StatusOr<v1::TrainConfig> ProposeConfig(const ProposalOptions& options,
+                                              FileSystem* file_system);
+// Prints it as text.
+absl::Status PrintProposal(const ProposalOptions& options, FileSystem* file_system,
+                           std::ostream* out);
+
+struct SplitOptions {
+  RowFileOptions file;
+  std::string first, second;  // the files to write
+  double fraction = 0.8;      // of the rows, that go into the first
+  // All rows of a value of this column go into one file. Empty: each row by itself.
+  std::string by = {};
+  uint64_t seed = 1;
+};
+
+// Writes each row into one of two files, which have the header too, and prints how many each has.
+// Depends on the rows and the seed alone. INVALID_ARGUMENT: a fraction outside (0, 1), a file that
+// is there already, or that ends with ".gz"; no such column.
+absl::Status SplitRows(const SplitOptions& options, FileSystem* file_system, std::ostream* out);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CLI_DATA_DATA_COMMANDS_H_
