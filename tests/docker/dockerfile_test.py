@@ -117,7 +117,9 @@ class ContextTest(unittest.TestCase):
     def test_the_programs_of_the_image_are_built(self):
         script = support.read("deploy", "docker", "build_programs.sh")
         targets = re.search(r'^ninja .*"\$jobs" (.*)$', script, re.MULTILINE).group(1)
-        self.assertEqual(set(targets.split()), set(support.programs_of_image()))
+        # One is built by its path, as a library has its name.
+        names = {os.path.basename(target) for target in targets.split()}
+        self.assertEqual(names, set(support.programs_of_image()))
         self.assertLessEqual(set(support.ROLES.values()), set(support.programs_of_image()))
 
 
