@@ -102,8 +102,9 @@ class IdxOpener {
 
 absl::StatusOr<Datasets> OpenDatasets(const v1::DataConfig& config, const RecordSchema& schema,
                                       uint64_t seed) {
-  if (config.has_libsvm() || config.has_criteo() || config.has_csv())
-    return OpenRecordFiles(config, schema);
+  const bool records =
+      config.has_libsvm() || config.has_criteo() || config.has_csv() || config.has_tf_record();
+  if (records) return OpenRecordFiles(config, schema);
   if (config.data_dir().empty()) return OpenGenerated(config, schema, seed);
   ASSIGN_OR_RETURN(const ImageSchema images, ImageSchemaOf(schema));
   return IdxOpener(config, images.image, images.num_classes).Open();

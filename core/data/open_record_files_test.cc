@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/file_system_testing.h"
+#include "core/data/example_testing.h"
 #include "core/data/open_datasets.h"
+#include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 
@@ -119,6 +121,27 @@ TEST_F(OpenRecordFilesTest, CsvFilesForTrainingAndEvaluationMayOrderColumnsInThe
   EXPECT_EQ(Open("csv {}", kLibsvmSchema).status(),
             absl::InvalidArgumentError("data directory /d: expected a single file, as "
                                        "data.train_files names none, found a, b"));
+}
+
+TEST_F(OpenRecordFilesTest, TfRecords) {
+  files_.SetContent("/d/a", EncodeTfRecord(ExampleBuilder().Integers("x", {7}).Build()) +
+                                EncodeTfRecord(ExampleBuilder().Integers("x", {8}).Build()));
+  const RecordSchema schema = {{{"x", {}, FeatureKind::kId}}, {}};
+  const auto data = Open(
+      "tf_record {} features { name: 'x' columns { integer {} } } train_files: 'a' "
+      "eval_files: 'a'",
+      schema);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(FirstIds(*data->train), ElementsAre(7, 8));
+}
+
+TEST(OpenRecordsTest, EverySourceOfRecordsHasFiles) {
+  for (const char* source : {"libsvm {}", "criteo {}", "csv {}", "tf_record {}"}) {
+    EXPECT_EQ(OpenDatasets(LineConfig(source), kLibsvmSchema, 1).status(),
+              absl::InvalidArgumentError(
+                  "data.data_dir: expected the directory of the files (--data_dir), found none"))
+        << source;
+  }
 }
 
 TEST_F(OpenRecordFilesTest, WhatIsNotThere) {
