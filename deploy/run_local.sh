@@ -7,6 +7,8 @@ usage() {
 usage: deploy/run_local.sh [flags] [-- flags for every role]
   --ps N              parameter servers (default: the manifest's, 2)
   --workers N         workers (default: the manifest's, 2)
+  --data FILE         a CSV or TFRecord file: proposes a model of its columns, and trains that
+  --label COLUMN      the column to predict, with --data (default: label, target, click, …, or the last)
   --data_dir DIR      IDX files to train on, or those of the config (default: generated records)
   --model_dir DIR     where snapshots and event files go (default: runs/JOB-TIME/model)
   --config FILE       a TrainConfig (default: the manifest's, configs/mnist_cnn.textproto)
@@ -27,6 +29,9 @@ repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 manifest=$repository/deploy/tfjob/mnist.yaml
 launcher_flags=()
 role_flags=()
+data=
+label=
+config=no
 
 while [[ $# -gt 0 ]]; do
   case "$1" in
@@ -34,17 +39,36 @@ while [[ $# -gt 0 ]]; do
     --) shift; role_flags=("$@"); break ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}"; continue ;;
     --loopback_aliases | --strict_emulation | --dry_run | --run_commands) launcher_flags+=("$1"); shift ;;
-    --ps | --workers | --data_dir | --model_dir | --config | --training_steps | --device | --precision | --manifest | \
+    --data | --label | --ps | --workers | --data_dir | --model_dir | --config | --training_steps | --device | --precision | --manifest | \
       --param | --job | --image | --pvc | --run_dir | --gpus | --operator_version | --max_restarts | --follow | --color | \
       --dashboard_port | --auth_token_file)
       if [[ $# -lt 2 ]]; then
         echo "run_local: $1 needs a value" >&2; usage >&2; exit 2
       fi
-      if [[ $1 == --manifest ]]; then manifest=$2; else launcher_flags+=("$1=$2"); fi
+      case "$1" in
+        --manifest) manifest=$2 ;;
+        --data) data=$2 ;;
+        --label) label=$2 ;;
+        --config | --data_dir) config=$1; launcher_flags+=("$1=$2") ;;
+        *) launcher_flags+=("$1=$2") ;;
+      esac
       shift 2 ;;
     *) echo "run_local: unknown flag: $1" >&2; usage >&2; exit 2 ;;
   esac
 done
+
+if [[ -n $data && $config != no ]]; then
+  echo "run_local: --data: expected without $config, for it proposes the configuration, found both" >&2
+  exit 2
+fi
+if [[ -n $label && -z $data ]]; then
+  echo "run_local: --label: expected together with --data, found without" >&2
+  exit 2
+fi
+if [[ -n $data && ! -f $data ]]; then
+  echo "run_local: --data: expected a file, found none at $data" >&2
+  exit 2
+fi
 
 # quietly NAME COMMAND...: one line; the whole output only when it fails.
 quietly() {
@@ -69,9 +93,36 @@ build() {
   if [[ ! -x $build_dir/bin/evaluator ]]; then
     echo "building ps_server, worker, chief, evaluator (minutes, once)"
   fi
-  quietly build ninja -C "$build_dir" ps_server worker chief evaluator
+  local programs=(ps_server worker chief evaluator)
+  if [[ -n $data ]]; then
+    programs+=(bin/keelson_data)
+  fi
+  quietly build ninja -C "$build_dir" "${programs[@]}"
+}
+
+# Writes the configuration of a model of the file's columns beside the runs, where it can be changed.
+propose() {
+  local file name proposal flags=()
+  file=$(realpath "$data")
+  name=$(basename "$file")
+  proposal=$repository/runs/${name%%.*}.textproto
+  if [[ -n $label ]]; then
+    flags+=(--label "$label")
+  fi
+  mkdir -p "$repository/runs"
+  "$repository/build/release/bin/keelson_data" inspect "$file" "${flags[@]}" > "$proposal.new" || {
+    rm -f "$proposal.new"
+    exit 2
+  }
+  mv "$proposal.new" "$proposal"
+  echo "a wide and deep model of the columns of $name: $proposal"
+  echo "(a proposal: change it, and train with --config $proposal)"
+  launcher_flags+=("--config=$proposal" "--data_dir=$(dirname "$file")")
 }
 
 "$repository/deploy/install_deps.sh"
 build
+if [[ -n $data ]]; then
+  propose
+fi
 exec /usr/bin/python3 "$repository/deploy/tfjob_local.py" "${launcher_flags[@]}" "$manifest" -- "${role_flags[@]}"

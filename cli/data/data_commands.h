@@ -29,10 +29,10 @@ struct ProposalOptions {
   int64_t rows = 10'000;  // that are looked at, the first ones; 0: all
 };
 
-// A configuration of a model of all columns that say something, which trains as it is: numbers go
-// standardised into a network, all else as rows of a table. A column of which nearly every row has
-// another value is left out, and so is one with a single value.
-// INVALID_ARGUMENT: there is no such label, or nothing is left.
+// A configuration of a model of all columns that say something, which trains as it is: a network of
+// the standardised numbers and of a vector for each other value, and a weight for each of these
+// (Wide & Deep). A column of which nearly every row has another value is left out, and so is one
+// with a single value. INVALID_ARGUMENT: there is no such label, or nothing is left.
 absl::StatusOr<v1::TrainConfig> ProposeConfig(const ProposalOptions& options,
                                               FileSystem* file_system);
 // Prints it as text.

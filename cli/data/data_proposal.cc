@@ -22,6 +22,8 @@ namespace {
 
 constexpr char kNumbers[] = "numbers";
 constexpr char kTable[] = "vectors";
+constexpr char kWideTable[] = "weights";
+constexpr char kDeep[] = "deep";
 
 // Whole numbers of fewer values are categories.
 constexpr size_t kFewValues = 25;
@@ -182,18 +184,29 @@ class Proposer {
       columns->set_name(name);
       columns->add_columns()->set_column(column);
     }
-    v1::LayerConfig embedding;
-    embedding.set_name(name + "_vector");
-    embedding.add_inputs(name);
-    if (bag) {
-      embedding.mutable_embedding_bag()->set_table(kTable);
-    } else {
-      embedding.mutable_embedding()->set_table(kTable);
-    }
-    embeddings_.push_back(std::move(embedding));
+    embeddings_.push_back(Lookup(name, "_vector", kTable, bag));
+    weights_.push_back(Lookup(name, "_weight", kWideTable, bag));
   }
 
-  // A network of the numbers and of the vectors of all ids.
+  static v1::LayerConfig Lookup(const std::string& feature, absl::string_view ending,
+                                const std::string& table, bool bag) {
+    v1::LayerConfig lookup;
+    lookup.set_name(absl::StrCat(feature, ending));
+    lookup.add_inputs(feature);
+    if (!bag) {
+      lookup.mutable_embedding()->set_table(table);
+      return lookup;
+    }
+    lookup.mutable_embedding_bag()->set_table(table);
+    lookup.mutable_embedding_bag()->set_combiner(v1::EmbeddingBag::SUM);
+    return lookup;
+  }
+
+  // Scores of an example.
+  int64_t Outputs() const { return classes_ > 2 ? classes_ : 1; }
+
+  // Wide and deep: a network of the numbers and of the vectors of all ids, and beside it a weight
+  // for each id.
   void AddModel() {
     v1::ModelConfig* const model = config_.mutable_model();
     std::vector<std::string> inputs;
@@ -206,9 +219,8 @@ class Proposer {
       inputs.push_back(numbers_.name());
     }
     if (!embeddings_.empty()) {
-      v1::TableConfig* const table = model->add_tables();
-      table->set_name(kTable);
-      table->set_dim(8);
+      AddTable(kTable, 8);
+      AddTable(kWideTable, Outputs());
     }
     for (v1::LayerConfig& embedding : embeddings_) {
       inputs.push_back(embedding.name());
@@ -225,7 +237,12 @@ class Proposer {
       if (inputs.size() == 1 && units == 64) dense->add_inputs(inputs.front());
       model->add_layers()->mutable_relu();
     }
-    model->add_layers()->mutable_dense()->set_units(classes_ > 2 ? classes_ : 1);
+    v1::LayerConfig* const deep = model->add_layers();
+    deep->mutable_dense()->set_units(Outputs());
+    if (!weights_.empty()) {
+      deep->set_name(kDeep);
+      AddWide();
+    }
     v1::LossConfig* const loss = model->mutable_loss();
     loss->set_label(label_);
     loss->set_kind(classes_ == 0   ? v1::LossConfig::MEAN_SQUARED_ERROR
@@ -233,14 +250,44 @@ class Proposer {
                                    : v1::LossConfig::SOFTMAX_CROSS_ENTROPY);
   }
 
+  void AddTable(const std::string& name, int64_t dim) {
+    v1::TableConfig* const table = config_.mutable_model()->add_tables();
+    table->set_name(name);
+    table->set_dim(dim);
+  }
+
+  // The sum of the weights and of what the network says. A weight that nothing tells of is 0.
+  void AddWide() {
+    v1::LayerConfig sum;
+    sum.set_name("sum");
+    sum.mutable_add();
+    for (v1::LayerConfig& weight : weights_) {
+      sum.add_inputs(weight.name());
+      *config_.mutable_model()->add_layers() = std::move(weight);
+    }
+    sum.add_inputs(kDeep);
+    *config_.mutable_model()->add_layers() = std::move(sum);
+    v1::InitialValuesConfig::Group* const zeros = config_.mutable_initial_values()->add_groups();
+    zeros->set_variables(kWideTable);
+    zeros->mutable_constant();
+    v1::OptimizerConfig::Group* const group = config_.mutable_optimizer()->add_groups();
+    group->set_variables(kWideTable);
+    group->mutable_ftrl()->set_l1(0.001f);
+    group->mutable_ftrl()->set_beta(1);
+    group->set_learning_rate(0.02f);
+  }
+
   void AddTraining() {
     config_.mutable_optimizer()->mutable_adagrad();
-    config_.mutable_learning_rate()->set_base(0.05);
+    config_.mutable_learning_rate()->set_base(0.1f);
+    config_.mutable_learning_rate()->mutable_cosine();
     config_.mutable_train()->set_batch_size(128);
     config_.mutable_train()->set_epochs(5);
     if (classes_ != 2) return;
     config_.mutable_evaluation()->add_metrics()->mutable_auc();
     config_.mutable_evaluation()->add_metrics()->mutable_accuracy();
+    config_.mutable_evaluation()->add_metrics()->mutable_normalized_entropy();
+    config_.mutable_evaluation()->add_metrics()->mutable_calibration();
   }
 
   const ProposalOptions& options_;
@@ -250,7 +297,7 @@ class Proposer {
   std::string label_;
   int64_t classes_ = 0;  // of the label; 0: it is a number
   v1::DataConfig::FeatureColumns numbers_;
-  std::vector<v1::LayerConfig> embeddings_;
+  std::vector<v1::LayerConfig> embeddings_, weights_;  // of each feature of ids
 };
 
 }  // namespace

@@ -52,6 +52,39 @@ class RunLocalTest(support.TemporaryDirectoryTest):
         self.assertEqual(again.returncode, 0)
         self.assertEqual(len(os.listdir(self.path("repo", "runs"))), 2)
 
+    def test_a_file_of_columns_needs_no_configuration(self):
+        self.write_script(
+            "tools/keelson_data",
+            'printf "%s\\n" "$@" > "$(dirname "$0")/../../../arguments"; echo "train { batch_size: 1 }"',
+        )
+        self.write(
+            "tools/ninja",
+            self.read("tools", "ninja") + f"cp '{self.path('tools', 'keelson_data')}' \"$2/bin/\"\n",
+        )
+        self.write("elsewhere/data/visits.csv", "a,b\n1,2\n")
+        result = self.run_local("--data", "data/visits.csv", "--label=b")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("a wide and deep model of the columns of visits.csv: ", result.stdout)
+        asked = self.read("repo", "arguments").splitlines()
+        self.assertEqual(asked, ["inspect", self.path("elsewhere", "data", "visits.csv"), "--label", "b"])
+        self.assertEqual(self.read("repo", "runs", "visits.textproto"), "train { batch_size: 1 }\n")
+        run = next(name for name in os.listdir(self.path("repo", "runs")) if not name.endswith(".textproto"))
+        arguments = self.read("repo", "runs", run, "logs", "chief-0.log").splitlines()
+        self.assertIn(f"--data_dir={self.path('elsewhere', 'data')}", arguments)
+        self.assertTrue(any(argument.startswith("--config=") for argument in arguments))
+
+    def test_data_beside_what_it_proposes(self):
+        self.write("elsewhere/data/visits.csv", "a,b\n1,2\n")
+        for flags, message in (
+            (("--data=data/visits.csv", "--config=c"), "--data: expected without --config"),
+            (("--data=data/visits.csv", "--data_dir=data"), "--data: expected without --data_dir"),
+            (("--label=b",), "--label: expected together with --data"),
+            (("--data=nowhere.csv",), "--data: expected a file, found none at nowhere.csv"),
+        ):
+            result = self.run_local(*flags)
+            self.assertEqual(result.returncode, 2, flags)
+            self.assertIn(message, result.stderr)
+
     def test_flags_reach_the_programs(self):
         result = self.run_local(
             "--ps",
