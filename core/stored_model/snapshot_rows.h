@@ -33,6 +33,11 @@ class SnapshotRows : public RowSource {
                                                             const std::string& prefix,
                                                             FileSystem* file_system);
 
+  // The model's, with their initial values.
+  const std::vector<TableSpec>& tables() const { return tables_; }
+  // The snapshot's.
+  const StoredTables& stored() const { return stored_->tables(); }
+
   absl::Status ReadRows(size_t table, absl::Span<const uint64_t> ids,
                         absl::Span<float> rows) override;
 

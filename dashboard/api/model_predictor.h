@@ -13,10 +13,8 @@
 #include "core/base/mutex.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/device/device.h"
-#include "core/model/model.h"
 #include "core/model/spec/batch.h"
-#include "core/model/spec/model_spec.h"
-#include "core/stored_model/snapshot_rows.h"
+#include "core/stored_model/stored_model.h"
 #include "dashboard/api/predictor.h"
 
 namespace keelson {
@@ -32,11 +30,10 @@ class ModelPredictor : public Predictor {
   absl::StatusOr<Prediction> Predict(const v1::TrainConfig& config, Batch example) override;
 
  private:
-  absl::Status LoadNewest(const v1::TrainConfig& config, const ModelSpec& spec)
+  absl::Status LoadNewest(const v1::TrainConfig& config) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status Load(const v1::TrainConfig& config, const SnapshotInfo& snapshot)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status Load(const v1::TrainConfig& config, const ModelSpec& spec,
-                    const SnapshotInfo& snapshot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status MakeModel(const v1::ModelConfig& config) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status MakeModel(const v1::TrainConfig& config) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const CheckpointDirectory directory_;
   const int threads_;
@@ -44,9 +41,7 @@ class ModelPredictor : public Predictor {
 
   Mutex mu_;
   std::unique_ptr<Device> device_ ABSL_GUARDED_BY(mu_);
-  std::unique_ptr<Model> model_ ABSL_GUARDED_BY(mu_);
-  // Of the model's tables in the loaded snapshot; null without tables.
-  std::unique_ptr<SnapshotRows> rows_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<StoredModel> model_ ABSL_GUARDED_BY(mu_);
   // The job's configuration, as bytes.
   std::string config_ ABSL_GUARDED_BY(mu_);
   // The snapshot whose values the model has; nullopt: none.
