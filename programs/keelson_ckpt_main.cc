@@ -15,6 +15,7 @@
 #include "cli/ckpt_rollback.h"
 #include "cli/ckpt_tables.h"
 #include "cli/command_line.h"
+#include "cli/export_onnx.h"
 #include "cli/table_text.h"
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
@@ -40,6 +41,7 @@ struct Flags {
   double tolerance = 0;
   bool foreign_paths = false;
   ExportOptions to;
+  OnnxOptions onnx;
   ImportOptions from;
 };
 
@@ -80,6 +82,12 @@ absl::StatusOr<int> Export(const Flags& flags) {
                                                          : "safetensors";
   }
   return Done(ExportTensors(options, &std::cout));
+}
+
+absl::StatusOr<int> WriteOnnx(const Flags& flags) {
+  OnnxOptions options = flags.onnx;
+  options.foreign = Foreign(flags);
+  return Done(ExportOnnx(options, &std::cout));
 }
 
 absl::StatusOr<int> Import(const Flags& flags) {
@@ -160,6 +168,20 @@ void AddExport(CLI::App* app, Flags* flags, Command* command) {
   to->callback([=] { *command = [=] { return Export(*flags); }; });
 }
 
+void AddOnnx(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* onnx =
+      app->add_subcommand("onnx", "Writes a snapshot's model for programs that predict with ONNX");
+  OnnxOptions* options = &flags->onnx;
+  onnx->add_option("NAME", options->snapshot, kSnapshotHelp)->required();
+  onnx->add_option("OUT", options->out, "File to write, such as model.onnx")->required();
+  onnx->add_option("--config", options->config_path,
+                   "TrainConfig with the model (default: train_config.textproto beside the "
+                   "snapshot)");
+  onnx->add_flag("--force", options->force, "Replaces OUT if it exists");
+  AddForeignPaths(onnx, flags);
+  onnx->callback([=] { *command = [=] { return WriteOnnx(*flags); }; });
+}
+
 void AddImport(CLI::App* app, Flags* flags, Command* command) {
   CLI::App* from = app->add_subcommand(
       "import", "Makes a snapshot for a job to start from: values only, no optimizer's slots");
@@ -231,6 +253,7 @@ int main(int argc, char** argv) {
   keelson::AddVerify(&app, &flags, &command);
   keelson::AddDiff(&app, &flags, &command);
   keelson::AddExport(&app, &flags, &command);
+  keelson::AddOnnx(&app, &flags, &command);
   keelson::AddImport(&app, &flags, &command);
   keelson::AddMerge(&app, &flags, &command);
   keelson::AddRollback(&app, &flags, &command);
