@@ -1,11 +1,11 @@
 #!/bin/bash
-# Runs the comparisons with TensorFlow, Keras, TensorBoard, safetensors, scikit-learn and PyTorch: by hand.
+# Runs the comparisons with TensorFlow, Keras, TensorBoard, safetensors, scikit-learn, ONNX Runtime and PyTorch: by hand.
 set -euo pipefail
 
 usage() {
   cat << 'USAGE'
 usage: tests/interop/run.sh [--venv DIR] [--torch PYTHON]
-  makes a Python environment with tensorflow, tensorboard, safetensors and scikit-learn from PyPI in
+  makes a Python environment with tensorflow, tensorboard, safetensors, scikit-learn and onnxruntime from PyPI in
   DIR (default build/interop-venv; about 2 GB and 3 minutes, once), and runs the tests of
   tests/interop that need them with the release build's programs: about a minute
   PYTHON has PyTorch and numpy (default: /usr/bin/python3 where python3-torch is installed, else DIR's,
@@ -27,9 +27,9 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 
-if ! "$venv/bin/python" -c 'import tensorflow, tensorboard, safetensors, sklearn' 2> /dev/null; then
+if ! "$venv/bin/python" -c 'import tensorflow, tensorboard, safetensors, sklearn, onnx, onnxruntime' 2> /dev/null; then
   python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet tensorflow-cpu tensorboard safetensors scikit-learn
+  "$venv/bin/pip" install --quiet tensorflow-cpu tensorboard safetensors scikit-learn onnx onnxruntime
 fi
 has_torch() {
   "$1" -c 'import torch, numpy' 2> /dev/null
@@ -52,7 +52,7 @@ if [[ ! -x $binaries/keelson_ckpt ]]; then
 fi
 "$venv/bin/python" -c 'import tensorflow, keras; print("TensorFlow", tensorflow.__version__, "Keras", keras.__version__)' 2> /dev/null
 failed=0
-for test in tensorflow_test.py tensorboard_http_test.py tensorboard_thinning_test.py safetensors_test.py scikit_learn_test.py; do
+for test in tensorflow_test.py tensorboard_http_test.py tensorboard_thinning_test.py safetensors_test.py scikit_learn_test.py onnx_test.py; do
   TF_CPP_MIN_LOG_LEVEL=3 "$venv/bin/python" -W ignore::DeprecationWarning -m unittest discover -s tests/interop -p "$test" || failed=1
 done
 "$torch_python" -m unittest discover -s tests/interop -p layers_torch_test.py || failed=1
