@@ -34,10 +34,15 @@ namespace {
 void CountRowIds(const Batch& batch, v1::WorkerFigures* figures) {
   int64_t all = 0, distinct = 0;
   for (const BatchRows& rows : batch.rows) {
-    distinct += static_cast<int64_t>(rows.ids.size());
+    int64_t of_table = 0;
     for (const std::vector<int32_t>& feature : rows.positions) {
-      all += static_cast<int64_t>(feature.size());
+      of_table += static_cast<int64_t>(feature.size());
     }
+    const auto distinct_of_table = static_cast<int64_t>(rows.ids.size());
+    figures->add_table_row_ids(of_table);
+    figures->add_table_distinct_row_ids(distinct_of_table);
+    all += of_table;
+    distinct += distinct_of_table;
   }
   figures->set_row_ids(all);
   figures->set_distinct_row_ids(distinct);

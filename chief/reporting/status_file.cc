@@ -125,12 +125,25 @@ Json ServerJson(const ServerView& server, const TaskFigures& tasks) {
   return json;
 }
 
-Json TablesJson(const std::vector<ServerView>& servers) {
+// What all workers have had of a table, by its place in the model.
+Json RowIdsJson(const std::map<Task, v1::WorkerFigures>& workers, int table) {
+  int64_t all = 0, distinct = 0;
+  for (const auto& [task, figures] : workers) {
+    const int known = std::min(figures.table_row_ids_size(), figures.table_distinct_row_ids_size());
+    if (table >= known) continue;
+    all += figures.table_row_ids(table);
+    distinct += figures.table_distinct_row_ids(table);
+  }
+  return {{"all", all}, {"distinct", distinct}};
+}
+
+Json TablesJson(const StatusReport& report) {
   TableTotals sums;
-  for (const ServerView& server : servers) sums.AddShard(server.tables);
+  for (const ServerView& server : report.servers) sums.AddShard(server.tables);
   Json tables = Json::array();
   for (const TableTotal& table : sums.totals()) {
     Json json = TableJson(table.table);
+    json["row_ids"] = RowIdsJson(report.job.workers, static_cast<int>(tables.size()));
     json["balance"] = table.balance;
     for (const v1::TablePartStatus::HotId& hot : table.table.hottest()) {
       // JavaScript's numbers have not all ids.
@@ -192,7 +205,7 @@ void AddTasks(const StatusReport& report, Json* json) {
   for (const ServerView& server : report.servers) {
     servers.push_back(ServerJson(server, report.tasks));
   }
-  Json tables = TablesJson(report.servers);
+  Json tables = TablesJson(report);
   if (!tables.empty()) (*json)["tables"] = std::move(tables);
 }
 

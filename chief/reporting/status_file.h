@@ -78,8 +78,8 @@ struct StatusReport {
 //                             while it is alive pushed_bytes_per_second, pulled_bytes_per_second;
 //                             state as ServerKindName, restarts as this chief has seen them
 //   tables                    of a job that has some: list of the same, over the servers' newest
-//   answers,
-//                             and balance; see TableTotal; once there are any hottest, a list of
+//                             answers, and balance; see TableTotal; row_ids {all, distinct}, of
+//                             all workers' steps; once there are any hottest, a list of
 //                             {id, pushes, error}, where id is a text
 //   waiting_for               list of missing servers; only while WAITING_FOR_SERVERS
 std::string StatusJson(const StatusReport& report);

@@ -133,6 +133,8 @@ TEST_F(StatusFileTest, EveryFigureIsToldAsASumOrOfAnInterval) {
   }
   // The chief gives up when there is one.
   told.insert("non_finite_losses");
+  // Those that are by table are told there.
+  told.insert({"table_row_ids", "table_distinct_row_ids"});
   for (const Figure& figure : WorkerFigures()) EXPECT_TRUE(told.contains(figure.name()));
 }
 
@@ -237,9 +239,16 @@ TEST_F(StatusFileTest, TablesAreAddedUpOverTheServers) {
                     {"evicted_rows", 0},
                     {"looked_up", 14},
                     {"looked_up_absent", 0},
+                    {"row_ids", {{"all", 0}, {"distinct", 0}}},
                     {"hottest",
                      Json::array({{{"id", "18446744073709551615"}, {"pushes", 0}, {"error", 0}}})},
                     {"balance", 1.5}}}));
+  for (const int index : {0, 1}) {
+    v1::WorkerFigures& worker = job_.workers[{Role::kWorker, index}];
+    worker.add_table_row_ids(30);
+    worker.add_table_distinct_row_ids(10 - index);
+  }
+  EXPECT_EQ(Written()["tables"][0]["row_ids"], Json({{"all", 60}, {"distinct", 19}}));
   const Json server = Written()["servers"][1]["tables"][0];
   EXPECT_EQ(server["rows"], 30);
   EXPECT_EQ(server["refused_rows"], 1);

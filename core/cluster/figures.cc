@@ -12,7 +12,14 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr int kListLimit = static_cast<int>(StalenessCounts().size());
+// How many values of a list count, which comes from another process. Of those that are by table, a
+// model with more has no figures of the others.
+int ListLimit(const FieldDescriptor* field) {
+  constexpr int kMostTables = 256;
+  return field->number() == v1::WorkerFigures::kStalenessCountsFieldNumber
+             ? static_cast<int>(StalenessCounts().size())
+             : kMostTables;
+}
 
 std::vector<Figure> FiguresOf(const google::protobuf::Descriptor& message) {
   std::vector<Figure> figures;
@@ -22,7 +29,7 @@ std::vector<Figure> FiguresOf(const google::protobuf::Descriptor& message) {
 
 void AddList(const FieldDescriptor* field, const Message& from, Message* to) {
   const Reflection* const reflection = to->GetReflection();
-  const int size = std::min(reflection->FieldSize(from, field), kListLimit);
+  const int size = std::min(reflection->FieldSize(from, field), ListLimit(field));
   for (int i = 0; i < size; ++i) {
     const int64_t added = reflection->GetRepeatedInt64(from, field, i);
     if (i == reflection->FieldSize(*to, field)) {

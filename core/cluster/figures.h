@@ -35,7 +35,7 @@ class Figure {
 
   // Sets a figure that is a double.
   void Set(double value, google::protobuf::Message* figures) const;
-  // Adds up, or takes the larger one. A list has at most as many values as StalenessCounts.
+  // Adds up, or takes the larger one. Lists are bounded.
   void Add(const google::protobuf::Message& from, google::protobuf::Message* to) const;
 
  private:

@@ -31,7 +31,8 @@ TEST(FiguresTest, EachHasAUnitAndASentenceOfHelp) {
 TEST(FiguresTest, AllAreExportedButThoseThatOthersTell) {
   const auto names =
       NamesWhere(WorkerFigures(), [](const auto& is) { return is.metric().empty(); });
-  EXPECT_THAT(names, ElementsAre("loss_sum", "staleness_counts"));
+  EXPECT_THAT(names, ElementsAre("loss_sum", "staleness_counts", "table_row_ids",
+                                 "table_distinct_row_ids"));
 }
 
 TEST(FiguresTest, AFigureOfAnIntervalFollowsFromANumber) {
@@ -71,6 +72,16 @@ TEST(FiguresTest, ListsAddUpToTheNumberOfBuckets) {
   sums.add_staleness_counts(100);
   AddFigures(figures, &sums);
   EXPECT_THAT(sums.staleness_counts(), ElementsAre(100, 1, 2, 3, 4, 5, 6, 7, 8));
+}
+
+TEST(FiguresTest, ListsByTableAddUpAndAreBounded) {
+  v1::WorkerFigures figures;
+  for (int64_t count = 0; count < 1000; ++count) figures.add_table_row_ids(count);
+  v1::WorkerFigures sums;
+  AddFigures(figures, &sums);
+  AddFigures(figures, &sums);
+  ASSERT_EQ(sums.table_row_ids_size(), 256);
+  EXPECT_EQ(sums.table_row_ids(255), 510);
 }
 
 TEST(FiguresTest, AnIntervalHasMeansOfItsStepsAndRates) {

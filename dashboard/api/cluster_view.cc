@@ -283,6 +283,11 @@ Json TablesJson(const Json& status) {
           "evicted_rows", "looked_up", "looked_up_absent", "balance"}) {
       CopyNumber(key, entry, &table);
     }
+    if (const Json* const ids = ObjectAt(entry, "row_ids"); ids != nullptr) {
+      Json& out = table["row_ids"] = Json::object();
+      CopyNumber("all", *ids, &out);
+      CopyNumber("distinct", *ids, &out);
+    }
     const Json* const hottest = ListAt(entry, "hottest");
     for (const Json& hot : hottest == nullptr ? Json::array() : *hottest) {
       const std::optional<std::string> id = TextAt(hot, "id");

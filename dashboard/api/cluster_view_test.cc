@@ -164,6 +164,7 @@ TEST_F(ClusterViewTest, TellsOfTables) {
       {"expired_rows", 3},
       {"looked_up", 10},
       {"looked_up_absent", 1},
+      {"row_ids", {{"all", 30}, {"distinct", 10}}},
       {"hottest", Json::array({{{"id", "18446744073709551615"}, {"pushes", 640}}})}};
   data_.status["tables"] = Json::array({users, {{"rows", 1}}, 7});
   data_.status["tables"][0]["unknown"] = 1;

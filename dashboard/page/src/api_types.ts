@@ -196,6 +196,7 @@ export interface ClusterTable {
   evicted_rows?: number;
   looked_up?: number;
   looked_up_absent?: number;
+  row_ids?: {all?: number; distinct?: number};
   hottest?: {id: string; pushes?: number}[];
   balance?: Value;
 }

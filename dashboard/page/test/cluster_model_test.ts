@@ -3,7 +3,7 @@ import {test} from "node:test";
 import type {ClusterTask, TaskRole, TaskState} from "../src/api_types";
 import {formatByteRate, formatBytes, formatCount, formatDuration} from "../src/format";
 import {
-  figureText, hottestText, medianSpeed, needsAttention, placementVersion, shardPieces, shareWithoutRow, sortTasks, stalenessBuckets, stateTone, stepParts, trains,
+  figureText, hottestText, idsPerDistinct, medianSpeed, needsAttention, placementVersion, shardPieces, shareWithoutRow, sortTasks, stalenessBuckets, stateTone, stepParts, trains,
 } from "../src/views/cluster_model";
 
 function task(role: TaskRole, index: number, more: Partial<ClusterTask> = {}): ClusterTask {
@@ -20,6 +20,11 @@ test("what is not alive, or has a remark, needs attention; who has left does not
   deepEqual(states.filter((state) => needsAttention(task("ps", 0, {state}))), ["waiting", "away", "restoring", "lost", "down"]);
   equal(needsAttention(task("worker", 0, {remarks: [{kind: "straggler", text: "slow"}]})), true);
   equal(needsAttention(task("worker", 0, {remarks: []})), false);
+});
+
+test("how often a step has an id of a table", () => {
+  equal(idsPerDistinct({name: "users", row_ids: {all: 30, distinct: 12}}), "2.50");
+  equal(idsPerDistinct({name: "users", row_ids: {all: 0, distinct: 0}}), idsPerDistinct({name: "users"}));
 });
 
 test("of a table: the share of look-ups without a row, and the ids in most pushes", () => {

@@ -10,6 +10,12 @@ export function shareWithoutRow(table: ClusterTable): string {
   return formatPercent(table.looked_up ? (table.looked_up_absent ?? 0) / table.looked_up : undefined);
 }
 
+// How often a step's records have an id that they have at all.
+export function idsPerDistinct(table: ClusterTable): string {
+  const {all = 0, distinct = 0} = table.row_ids ?? {};
+  return formatNumber(distinct > 0 ? all / distinct : undefined, 3);
+}
+
 // The ids that are in most pushes, a line each.
 export function hottestText(table: ClusterTable): string {
   return (table.hottest ?? []).map((hot) => `${hot.id}: about ${formatCount(hot.pushes)} pushes`).join("\n");

@@ -3,7 +3,7 @@
 import type {ClusterTable} from "../api";
 import {h} from "../dom";
 import {formatBytes, formatCount, formatNumber} from "../format";
-import {hottestText, shareWithoutRow} from "./cluster_model";
+import {hottestText, idsPerDistinct, shareWithoutRow} from "./cluster_model";
 import {SortableTable} from "../sortable_table";
 
 export class TablesCard {
@@ -28,6 +28,7 @@ export class TablesCard {
       {id: "expired", title: "Expired", number: true, cell: (table) => formatCount(table.expired_rows)},
       {id: "evicted", title: "Evicted", number: true, cell: (table) => formatCount(table.evicted_rows)},
       {id: "absent", title: "Look-ups without a row", number: true, cell: (table) => shareWithoutRow(table)},
+      {id: "repeated", title: "Ids × distinct in a step", number: true, cell: (table) => idsPerDistinct(table)},
       {
         id: "hottest", title: "Id in most pushes",
         cell: (table) => h("span", {title: hottestText(table)}, table.hottest?.[0]?.id ?? ""),
