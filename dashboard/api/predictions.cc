@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/scoring/probabilities.h"
+#include "core/serving/example.h"
 #include "dashboard/api/api_request.h"
-#include "dashboard/api/example.h"
 
 namespace keelson {
 namespace {

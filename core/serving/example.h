@@ -1,11 +1,11 @@
 // One record of a model, as it stands in a request.
-#ifndef KEELSON_DASHBOARD_API_EXAMPLE_H_
-#define KEELSON_DASHBOARD_API_EXAMPLE_H_
+#ifndef KEELSON_CORE_SERVING_EXAMPLE_H_
+#define KEELSON_CORE_SERVING_EXAMPLE_H_
 
 #include "absl/status/statusor.h"
 #include "core/model/spec/batch.h"
 #include "core/model/spec/record_schema.h"
-#include "dashboard/runs/json.h"
+#include "nlohmann/json.hpp"
 
 namespace keelson {
 
@@ -20,8 +20,8 @@ namespace keelson {
 // missing or unknown, another form, not the number of values, more than 65536 ids, an id that no
 // embedding has a row for, weights of a bag that has none or as many as there are no ids, or a
 // number that is not finite as a float.
-absl::StatusOr<Batch> ReadExample(const RecordSchema& records, const Json& body);
+absl::StatusOr<Batch> ReadExample(const RecordSchema& records, const nlohmann::json& body);
 
 }  // namespace keelson
 
-#endif  // KEELSON_DASHBOARD_API_EXAMPLE_H_
+#endif  // KEELSON_CORE_SERVING_EXAMPLE_H_

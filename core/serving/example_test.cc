@@ -1,4 +1,4 @@
-#include "dashboard/api/example.h"
+#include "core/serving/example.h"
 
 #include <gmock/gmock.h>
 
@@ -30,7 +30,7 @@ RecordSchema OneOfNumbers() {
 }
 
 absl::StatusOr<Batch> Read(const RecordSchema& records, absl::string_view body) {
-  return ReadExample(records, ParseJson(body).value_or(Json::object()));
+  return ReadExample(records, nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false));
 }
 
 // Why `features` is refused.

@@ -1,4 +1,4 @@
-#include "dashboard/api/example.h"
+#include "core/serving/example.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,27 +12,16 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/base/status_macros.h"
+#include "core/serving/json_values.h"
 
 namespace keelson {
 namespace {
 
+using Json = nlohmann::json;
+
 constexpr char kField[] = "features";
 // A record's ids take memory and time: far more than a record has.
 constexpr size_t kMaxIds = 65536;
-constexpr size_t kQuotedValueBytes = 40;
-
-absl::Status Wrong(absl::string_view where, absl::string_view expected, absl::string_view found) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(where, ": expected ", expected, ", found ", found));
-}
-
-// What was found: the value where it is short.
-std::string FoundText(const Json* value) {
-  if (value == nullptr) return "none";
-  if (value->is_array()) return absl::StrCat("a list of ", value->size());
-  if (value->is_object()) return "an object";
-  return DumpJson(*value).substr(0, kQuotedValueBytes);
-}
 
 std::string At(absl::string_view where, size_t position) {
   return absl::StrCat(where, "[", position, "]");
@@ -44,11 +33,11 @@ const Json* MemberOf(const Json& object, const std::string& name) {
 }
 
 absl::StatusOr<float> ReadNumber(const std::string& where, const Json& value) {
-  if (!value.is_number()) return Wrong(where, "a number", FoundText(&value));
+  if (!value.is_number()) return WrongValue(where, "a number", FoundText(&value));
   const double number = value.get<double>();
   // Written so that not-a-number fails too.
   if (std::abs(number) <= std::numeric_limits<float>::max()) return static_cast<float>(number);
-  return Wrong(where, "a number that a float can hold", FoundText(&value));
+  return WrongValue(where, "a number that a float can hold", FoundText(&value));
 }
 
 absl::StatusOr<uint64_t> ReadId(const FeatureSpec& feature, const std::string& where,
@@ -58,17 +47,17 @@ absl::StatusOr<uint64_t> ReadId(const FeatureSpec& feature, const std::string& w
   if (value != nullptr && value->is_number_unsigned() && value->get<uint64_t>() <= most) {
     return value->get<uint64_t>();
   }
-  return Wrong(where, absl::StrCat("an id from 0 to ", most), FoundText(value));
+  return WrongValue(where, absl::StrCat("an id from 0 to ", most), FoundText(value));
 }
 
 absl::Status ReadNumbers(const FeatureSpec& feature, const std::string& where, const Json* list,
                          absl::Span<float> out) {
   if (list == nullptr || !list->is_array()) {
-    return Wrong(where, "a list of numbers", FoundText(list));
+    return WrongValue(where, "a list of numbers", FoundText(list));
   }
   if (list->size() != out.size()) {
-    return Wrong(where, absl::StrCat(out.size(), " numbers for ", feature.shape.ToString()),
-                 absl::StrCat(list->size()));
+    return WrongValue(where, absl::StrCat(out.size(), " numbers for ", feature.shape.ToString()),
+                      absl::StrCat(list->size()));
   }
   for (size_t i = 0; i < out.size(); ++i) {
     ASSIGN_OR_RETURN(out[i], ReadNumber(At(where, i), (*list)[i]));
@@ -78,9 +67,10 @@ absl::Status ReadNumbers(const FeatureSpec& feature, const std::string& where, c
 
 absl::Status ReadIds(const FeatureSpec& feature, const std::string& where, const Json* list,
                      std::vector<uint64_t>* out) {
-  if (list == nullptr || !list->is_array()) return Wrong(where, "a list of ids", FoundText(list));
+  if (list == nullptr || !list->is_array())
+    return WrongValue(where, "a list of ids", FoundText(list));
   if (list->size() > kMaxIds) {
-    return Wrong(where, absl::StrCat("at most ", kMaxIds, " ids"), absl::StrCat(list->size()));
+    return WrongValue(where, absl::StrCat("at most ", kMaxIds, " ids"), absl::StrCat(list->size()));
   }
   for (size_t i = 0; i < list->size(); ++i) {
     ASSIGN_OR_RETURN(const uint64_t id, ReadId(feature, At(where, i), &(*list)[i]));
@@ -90,10 +80,10 @@ absl::Status ReadIds(const FeatureSpec& feature, const std::string& where, const
 }
 
 absl::Status ReadWeights(const std::string& where, const Json& list, std::vector<float>* out) {
-  if (!list.is_array()) return Wrong(where, "a list of numbers", FoundText(&list));
+  if (!list.is_array()) return WrongValue(where, "a list of numbers", FoundText(&list));
   if (list.size() != out->size()) {
-    return Wrong(where, absl::StrCat("a weight for each of the ", out->size(), " ids"),
-                 absl::StrCat(list.size()));
+    return WrongValue(where, absl::StrCat("a weight for each of the ", out->size(), " ids"),
+                      absl::StrCat(list.size()));
   }
   for (size_t i = 0; i < list.size(); ++i) {
     ASSIGN_OR_RETURN((*out)[i], ReadNumber(At(where, i), list[i]));
@@ -114,8 +104,9 @@ absl::Status ReadBag(const FeatureSpec& feature, const std::string& where, const
     if (entry.key() == "ids") continue;
     const std::string found = FoundText(&entry.value());
     if (entry.key() != "weights" || !feature.weighted) {
-      return Wrong(where, feature.weighted ? "ids and weights" : "ids alone, for it has no weights",
-                   absl::StrCat("\"", entry.key().substr(0, kQuotedValueBytes), "\""));
+      return WrongValue(where,
+                        feature.weighted ? "ids and weights" : "ids alone, for it has no weights",
+                        absl::StrCat("\"", entry.key().substr(0, kQuotedJsonBytes), "\""));
     }
     RETURN_IF_ERROR(ReadWeights(absl::StrCat(where, ".weights"), entry.value(), &out->weights));
   }
@@ -145,23 +136,23 @@ absl::Status CheckNames(const RecordSchema& records, const Json& features) {
         std::any_of(records.features.begin(), records.features.end(),
                     [&](const FeatureSpec& feature) { return feature.name == entry.key(); });
     if (known) continue;
-    return Wrong(kField, records.FeaturesText(),
-                 absl::StrCat("\"", entry.key().substr(0, kQuotedValueBytes), "\""));
+    return WrongValue(kField, records.FeaturesText(),
+                      absl::StrCat("\"", entry.key().substr(0, kQuotedJsonBytes), "\""));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<Batch> ReadExample(const RecordSchema& records, const Json& body) {
+absl::StatusOr<Batch> ReadExample(const RecordSchema& records, const nlohmann::json& body) {
   Batch batch;
   Resize(1, records, &batch);
   const Json* const features = MemberOf(body, kField);
   if (features == nullptr || !features->is_object()) {
     const FeatureSpec* const only = records.only_numbers();
     if (only == nullptr) {
-      return Wrong(kField, absl::StrCat("an object with ", records.FeaturesText()),
-                   FoundText(features));
+      return WrongValue(kField, absl::StrCat("an object with ", records.FeaturesText()),
+                        FoundText(features));
     }
     RETURN_IF_ERROR(ReadFeature(*only, kField, features, &batch.features.front()));
     return batch;
