@@ -20,7 +20,9 @@ constexpr const char* kServing[] = {"--help",          "--config",
                                     kAddress,          kHosts,
                                     kServeOnly,        kRuns,
                                     "--metrics_port",  "--metrics_address",
-                                    "--metrics_hosts", "--termination_log"};
+                                    "--metrics_hosts", "--termination_log",
+                                    "--serve",         "--serve_address",
+                                    "--serve_hosts"};
 
 bool MattersToServing(const CLI::Option& option) {
   for (const char* name : kServing) {

@@ -1,8 +1,12 @@
 #include "evaluator/evaluator_role.h"
 
+#include <memory>
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/file_system.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/config/train_config.h"
@@ -14,6 +18,24 @@
 #include "evaluator/evaluator_metrics.h"
 
 namespace keelson {
+namespace {
+
+void AddServingFlags(CLI::App* app, ServingFlags* flags) {
+  CLI::Option* const port = app->add_option(
+      "--serve", flags->port,
+      "Answers POST /v1/models/NAME:predict on this port, in TensorFlow Serving's form, with the "
+      "newest snapshot; 0: any free one, which the log has");
+  port->check(CLI::Range(0, 65535));
+  app->add_option("--serve_address", flags->address,
+                  "Serves predictions on this address only (default: on all of the host's)")
+      ->needs(port);
+  app->add_option("--serve_hosts", flags->hosts,
+                  "NAME,NAME,…: further names by which clients reach them; as --dashboard_hosts")
+      ->delimiter(',')
+      ->needs(port);
+}
+
+}  // namespace
 
 void AddEvaluatorFlags(CLI::App* app, EvaluatorFlags* flags) {
   app->add_option("--device", flags->device,
@@ -22,6 +44,19 @@ void AddEvaluatorFlags(CLI::App* app, EvaluatorFlags* flags) {
   app->add_option("--compute_threads", flags->compute_threads,
                   "Threads of the CPU device (default: one per core)");
   AddDashboardFlags(app, &flags->dashboard);
+  AddServingFlags(app, &flags->serving);
+}
+
+absl::StatusOr<std::unique_ptr<PredictionServer>> StartServing(const RoleContext& context,
+                                                               const ServingFlags& flags) {
+  if (!flags.port.has_value()) return nullptr;
+  RETURN_IF_ERROR(RequireModelDir(context.config));
+  const std::string& model_dir = context.config.checkpoint().model_dir();
+  ASSIGN_OR_RETURN(v1::TrainConfig config,
+                   LoadTrainConfig(JoinPath(model_dir, "train_config.textproto")));
+  config.mutable_checkpoint()->set_model_dir(model_dir);
+  RETURN_IF_ERROR(FinalizeTrainConfig(&config));
+  return PredictionServer::Start(config, flags, FileSystem::Real(), Clock::Real());
 }
 
 absl::Status RunEvaluatorRole(const RoleContext& context, const EvaluatorFlags& flags,
@@ -30,6 +65,11 @@ absl::Status RunEvaluatorRole(const RoleContext& context, const EvaluatorFlags& 
   ASSIGN_OR_RETURN(
       const JobDashboard dashboard,
       StartJobDashboard(context, flags.dashboard, parts.token, std::move(parts.assets), chief));
+  std::unique_ptr<PredictionServer> predictions;
+  if (flags.serving.port.has_value()) {
+    ASSIGN_OR_RETURN(predictions, PredictionServer::Start(context.config, flags.serving,
+                                                          FileSystem::Real(), Clock::Real()));
+  }
   DeviceOptions device_options;
   device_options.threads = flags.compute_threads;
   ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,

@@ -10,6 +10,7 @@
 #include "core/base/status_macros.h"
 #include "core/base/stop_signal.h"
 #include "core/client/services/grpc_chief_service.h"
+#include "core/serving/prediction_server.h"
 #include "core/startup/health.h"
 #include "core/startup/job_access.h"
 #include "core/startup/role_program.h"
@@ -27,6 +28,8 @@ absl::Status RunEvaluator(const RoleContext& context, const EvaluatorFlags& flag
   DashboardParts parts;
   parts.assets = EmbeddedDashboardAssets();
   if (flags.dashboard.serve_only) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<PredictionServer> predictions,
+                     StartServing(context, flags.serving));
     return ServeRuns(context, flags.dashboard, std::move(parts.assets), stop);
   }
   ASSIGN_OR_RETURN(parts.token, ReadDashboardToken(flags.dashboard));
