@@ -7,7 +7,7 @@ set -euo pipefail
 variant=$1
 bin_dir=$2
 root=$3
-programs=(ps_server worker chief evaluator keelson_ckpt keelson_ctl keelson_data)
+programs=(ps_server worker chief evaluator keelson_ckpt keelson_ctl keelson_data keelson_predict)
 multiarch=$(gcc -print-multiarch)
 busybox=$(command -v busybox)
 originals=()  # what was copied from the distribution
