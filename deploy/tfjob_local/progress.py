@@ -122,6 +122,14 @@ def describe_evaluation(evaluation: Dict[str, Any]) -> str:
     return ""
 
 
+def describe_metrics(evaluation: Dict[str, Any]) -> str:
+    """"loss 0.3178, accuracy 0.8512, auc 0.91": all metrics of an evaluation, the loss first; "" for nothing."""
+    others = {"step", "wall_time", "examples", "seconds"}
+    names = sorted(set(evaluation) - others, key=lambda name: (not name.startswith("loss"), name))
+    values = [(name, _number(evaluation, name)) for name in names]
+    return ", ".join(f"{name} {value:.4g}" for name, value in values if value is not None)
+
+
 def short_number(value: float) -> str:
     """12345 -> "12.3k"."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):

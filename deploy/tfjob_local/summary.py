@@ -13,7 +13,7 @@ from .console import BOLD, RED, Console
 from .kubelet.kubelet import ReplicaRecord
 from .kubelet.local_ports import LOCAL_ADDRESS
 from .launcher import Result
-from .progress import TrainingFiles, describe_evaluation, duration
+from .progress import TrainingFiles, describe_evaluation, describe_metrics, duration
 from .run_directory import STATUS_FILE, RunDirectory
 
 
@@ -40,6 +40,9 @@ class Summary:
                 _print_errors(record, console)
         console.line(console.paint(self._result(result), BOLD if result.succeeded else RED))
         console.line(f"elapsed      {duration(seconds)}")
+        metrics = describe_metrics(self._files.last_evaluation())
+        if metrics:
+            console.line(f"evaluation   {metrics}")
         self._print_paths(result, console)
 
     def _result(self, result: Result) -> str:

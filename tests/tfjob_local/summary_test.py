@@ -32,7 +32,7 @@ class SummaryTest(support.LauncherTest):
             "chief",
             f"cd '{model}'; mkdir eval\n"
             "echo 'model_checkpoint_path: \"model.ckpt-40\"' > checkpoint\n"
-            'echo \'{"step":40,"loss":0.2,"accuracy":0.975}\' > eval/metrics.jsonl\n'
+            'echo \'{"step":40,"wall_time":1.5,"auc":0.75,"loss":0.2,"accuracy":0.975,"pr":null,"snapshot":"1a"}\' > eval/metrics.jsonl\n'
             'echo \'{"phase":"DONE","step":40,"max_steps":40,"loss":0.12345}\' > status.tmp\n'
             "mv status.tmp status.json",
         )
@@ -44,6 +44,7 @@ class SummaryTest(support.LauncherTest):
         for name in ("ps-0", "ps-1", "chief-0", "worker-0"):
             self.assertRegex(output, rf"(?m)^{name} +\d+ +0 +0 +\d+\.\d +{name}\.log$")
         self.assertIn("job job succeeded, final step 40, loss 0.1235, eval accuracy 0.975 (step 40)", lines)
+        self.assertIn("evaluation   loss 0.2, accuracy 0.975, auc 0.75", lines)
         self.assertIn(f"model        {model}/model.ckpt-40", lines)
         self.assertIn(f"logs         {self.path('run', 'logs')}", lines)
         self.assertIn(f"status       {self.path('run', 'status.yaml')}", lines)
