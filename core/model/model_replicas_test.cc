@@ -122,7 +122,9 @@ void ExpectNear(const std::vector<Tensor>& found, const std::vector<Tensor>& exp
       difference += std::pow(found[v].data()[i] - expected[v].data()[i], 2);
       norm += std::pow(expected[v].data()[i], 2);
     }
-    EXPECT_LT(std::sqrt(difference), 1e-6 * std::sqrt(norm)) << v;
+    // Sums of float32 whose order depends on the device and the processor, and whose terms may be
+    // many times what is left of them.
+    EXPECT_LT(std::sqrt(difference), 1e-5 * std::sqrt(norm)) << v;
   }
 }
 
