@@ -23,7 +23,7 @@ test("what is not alive, or has a remark, needs attention; who has left does not
 });
 
 test("how often a step has an id of a table", () => {
-  equal(idsPerDistinct({name: "users", row_ids: {all: 30, distinct: 12}}), "2.50");
+  equal(idsPerDistinct({name: "users", row_ids: {all: 30, distinct: 12}}), "2.5");
   equal(idsPerDistinct({name: "users", row_ids: {all: 0, distinct: 0}}), idsPerDistinct({name: "users"}));
 });
 
