@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/element.h"
 #include "cli/exported_tables.h"
+#include "cli/output_file.h"
 #include "cli/table_text.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
@@ -35,12 +36,7 @@ absl::Status CheckOptions(const ExportOptions& options) {
   if (!options.table.empty() && options.format != kText) {
     return absl::InvalidArgumentError("--table: expected with --format=text alone");
   }
-  ASSIGN_OR_RETURN(const bool exists, FileSystem::Real()->Exists(options.out));
-  if (!options.force && exists) {
-    return absl::AlreadyExistsError(
-        absl::StrCat(options.out, ": exists already; --force replaces it"));
-  }
-  return absl::OkStatus();
+  return CheckOutput(options.out, options.force);
 }
 
 // For people who wonder where a file came from.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "cli/output_file.h"
 #include "cli/snapshot_config.h"
 #include "core/base/file.h"
 #include "core/base/file_system.h"
@@ -22,13 +23,6 @@
 
 namespace keelson {
 namespace {
-
-absl::Status CheckAbsent(const OnnxOptions& options) {
-  ASSIGN_OR_RETURN(const bool exists, FileSystem::Real()->Exists(options.out));
-  if (!exists || options.force) return absl::OkStatus();
-  return absl::AlreadyExistsError(
-      absl::StrCat(options.out, ": exists already; --force replaces it"));
-}
 
 absl::StatusOr<std::vector<Tensor>> ReadVariables(const ModelSpec& model,
                                                   const BundleReader& bundle) {
@@ -111,7 +105,7 @@ absl::StatusOr<std::vector<OnnxTable>> ReadTables(const v1::TrainConfig& config,
 }  // namespace
 
 absl::Status ExportOnnx(const OnnxOptions& options, std::ostream* out) {
-  RETURN_IF_ERROR(CheckAbsent(options));
+  RETURN_IF_ERROR(CheckOutput(options.out, options.force));
   ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(options.snapshot, options.foreign));
   ASSIGN_OR_RETURN(const v1::TrainConfig config, ReadConfigOf(prefix, options.config_path));
   ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));

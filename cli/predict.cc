@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "cli/output_file.h"
 #include "cli/prediction_text.h"
 #include "cli/snapshot_config.h"
 #include "core/base/clock.h"
@@ -25,14 +26,6 @@
 
 namespace keelson {
 namespace {
-
-absl::Status CheckOutput(const PredictOptions& options) {
-  if (options.out.empty() || options.force) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const bool exists, FileSystem::Real()->Exists(options.out));
-  if (!exists) return absl::OkStatus();
-  return absl::AlreadyExistsError(
-      absl::StrCat(options.out, ": exists already; --force replaces it"));
-}
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenRecords(const PredictOptions& options,
                                                      const v1::TrainConfig& config,
@@ -50,7 +43,10 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenRecords(const PredictOptions& optio
     data.mutable_train_files()->Assign(options.files.begin(), options.files.end());
     *data.mutable_eval_files() = data.train_files();
   }
-  if (options.no_labels) schema.labels.clear();
+  if (options.no_labels) {
+    schema.labels.clear();
+    data.clear_labels();
+  }
   ASSIGN_OR_RETURN(Datasets datasets, OpenDatasets(data, schema, config.train().seed()));
   return options.train ? std::move(datasets.train) : std::move(datasets.eval);
 }
@@ -127,7 +123,7 @@ absl::Status WriteFile(const std::string& path, Scoring* scoring) {
 }  // namespace
 
 absl::Status PredictRecords(const PredictOptions& options, std::ostream* out, std::ostream* log) {
-  RETURN_IF_ERROR(CheckOutput(options));
+  if (!options.out.empty()) RETURN_IF_ERROR(CheckOutput(options.out, options.force));
   ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(options.snapshot, options.foreign));
   ASSIGN_OR_RETURN(const v1::TrainConfig config, ReadConfigOf(prefix, options.config_path));
   DeviceOptions device_options;

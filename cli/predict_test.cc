@@ -78,6 +78,23 @@ TEST_F(PredictTest, RecordsWithoutLabels) {
   EXPECT_EQ(Predicted(), "record,probability\n0,0.9890131\n");
 }
 
+TEST_F(PredictTest, ColumnsWithoutThatOfTheLabel) {
+  const std::string config = ReadFile(model_.Path("train_config.textproto")).value_or("");
+  const size_t begin = config.find("data {"), end = config.find('}', config.find('}', begin) + 1);
+  const std::string data = R"(data {
+      csv {}
+      features { name: "features" columns { column: "ids" integer {} separator: "|" weight_separator: ":" } }
+      labels { name: "label" column: "bought" values: ["no", "yes"] } data_dir: ")" +
+                           DirectoryOf(model_.Path("x")) + "\" }";
+  model_.WriteText("train_config.textproto",
+                   std::string(config).replace(begin, end + 1 - begin, data));
+  model_.WriteText("new.csv", "ids,price\n1:1|3:2,7\n2:1,8\n");
+  options_.files = {"new.csv"};
+  ExpectError(absl::StatusCode::kInvalidArgument, "expected a column \"bought\"");
+  options_.no_labels = true;
+  EXPECT_EQ(Predicted(), "record,probability\n0,0.9890131\n1,0.26894143\n");
+}
+
 TEST_F(PredictTest, WritesAFileThatIsNotThere) {
   options_.out = model_.Path("scores.csv");
   EXPECT_EQ(Predicted(), "");
