@@ -105,16 +105,17 @@ propose() {
   local file name proposal flags=()
   file=$(realpath "$data")
   name=$(basename "$file")
-  proposal=$repository/runs/${name%%.*}.textproto
   if [[ -n $label ]]; then
     flags+=(--label "$label")
   fi
   mkdir -p "$repository/runs"
-  "$repository/build/release/bin/keelson_data" inspect "$file" "${flags[@]}" > "$proposal.new" || {
-    rm -f "$proposal.new"
+  # A name of its own: an earlier proposal may have been changed, or be in use.
+  proposal=$(mktemp --suffix=.textproto "$repository/runs/${name%%.*}-XXXXXX")
+  chmod a+r "$proposal"
+  "$repository/build/release/bin/keelson_data" inspect "$file" "${flags[@]}" > "$proposal" || {
+    rm -f "$proposal"
     exit 2
   }
-  mv "$proposal.new" "$proposal"
   echo "a wide and deep model of the columns of $name: $proposal"
   echo "(a proposal: change it, and train with --config $proposal)"
   launcher_flags+=("--config=$proposal" "--data_dir=$(dirname "$file")")

@@ -67,11 +67,26 @@ class RunLocalTest(support.TemporaryDirectoryTest):
         self.assertIn("a wide and deep model of the columns of visits.csv: ", result.stdout)
         asked = self.read("repo", "arguments").splitlines()
         self.assertEqual(asked, ["inspect", self.path("elsewhere", "data", "visits.csv"), "--label", "b"])
-        self.assertEqual(self.read("repo", "runs", "visits.textproto"), "train { batch_size: 1 }\n")
+        (proposal,) = (name for name in os.listdir(self.path("repo", "runs")) if name.endswith(".textproto"))
+        self.assertRegex(proposal, r"^visits-\w{6}\.textproto$")
+        self.assertEqual(self.read("repo", "runs", proposal), "train { batch_size: 1 }\n")
         run = next(name for name in os.listdir(self.path("repo", "runs")) if not name.endswith(".textproto"))
         arguments = self.read("repo", "runs", run, "logs", "chief-0.log").splitlines()
         self.assertIn(f"--data_dir={self.path('elsewhere', 'data')}", arguments)
         self.assertTrue(any(argument.startswith("--config=") for argument in arguments))
+
+    def test_a_second_proposal_leaves_the_first_one(self):
+        self.write_script("tools/keelson_data", 'echo "train { batch_size: 1 }"')
+        self.write(
+            "tools/ninja",
+            self.read("tools", "ninja") + f"cp '{self.path('tools', 'keelson_data')}' \"$2/bin/\"\n",
+        )
+        self.write("elsewhere/data/visits.csv", "a,b\n1,2\n")
+        for _ in range(2):
+            result = self.run_local("--data", "data/visits.csv")
+            self.assertEqual(result.returncode, 0, result.stderr)
+        proposals = [name for name in os.listdir(self.path("repo", "runs")) if name.endswith(".textproto")]
+        self.assertEqual(len(proposals), 2)
 
     def test_data_beside_what_it_proposes(self):
         self.write("elsewhere/data/visits.csv", "a,b\n1,2\n")
