@@ -26,7 +26,7 @@ class ExportOnnxTest : public testing::Test {
     EXPECT_EQ(status.code(), code) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(text));
   }
-  // Of the job's configuration.
+  // Changes a text in the job's configuration.
   void Replace(const std::string& from, const std::string& to) {
     const std::string config = ReadFile(model_.Path("train_config.textproto")).value_or("");
     model_.WriteText("train_config.textproto", absl::StrReplaceAll(config, {{from, to}}));

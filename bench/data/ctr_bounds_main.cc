@@ -1,7 +1,6 @@
 // ctr_bounds: the best scores that a model can have on data.generated_ctr. They need no labels: a
 // record's probability is known, and the expected AUC of a score follows from the probabilities in
 // the score's order.
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "bench/one_table.h"
 #include "core/base/status_macros.h"
+#include "core/data/expected_auc.h"
 #include "core/data/generated_ctr.h"
 #include "core/data/record_random.h"
 
@@ -26,19 +26,6 @@ struct Sample {
   std::vector<std::pair<float, double>> of_weights;  // sum of weights, probability
   std::vector<std::pair<float, double>> additive;    // the best sum of a number for each value
 };
-
-// The AUC that scores are expected to have where labels are 1 with these probabilities. Ties count
-// half.
-double ExpectedAuc(std::vector<std::pair<float, double>> scored) {
-  std::sort(scored.begin(), scored.end());
-  double below = 0, ordered = 0, ones = 0;
-  for (const auto& [score, p] : scored) {
-    ordered += p * (below + (1 - p) / 2);
-    below += 1 - p;
-    ones += p;
-  }
-  return ordered / (ones * below);
-}
 
 Sample Draw(const CtrTruth& truth, int64_t records, uint64_t seed) {
   Sample sample;

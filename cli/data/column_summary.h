@@ -41,7 +41,7 @@ class ColumnSummary {
   // that are told apart.
   std::vector<std::pair<std::string, int64_t>> Frequent(size_t most) const;
 
-  // Of the values that are numbers: 0 without one.
+  // These are computed of the values that are numbers, and are 0 without one.
   double min() const { return numbers_ == 0 ? 0 : min_; }
   double max() const { return numbers_ == 0 ? 0 : max_; }
   double mean() const { return numbers_ == 0 ? 0 : sum_ / static_cast<double>(numbers_); }

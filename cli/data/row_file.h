@@ -47,7 +47,7 @@ class RowFile {
   // Reads a row, which is in [0, size()). INVALID_ARGUMENT, "FILE:LINE:COLUMN: expected …, found
   // …": it is none. Others: RecordFile::Reader's.
   absl::Status Read(int64_t row);
-  // Of the row that was read last, until the next Read: its value of names()[i], and its bytes.
+  // These show the row that was read last, until the next Read: its value of names()[i], its bytes.
   const std::vector<ColumnValue>& values() const { return values_; }
   absl::string_view bytes() const { return bytes_; }
 

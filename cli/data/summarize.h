@@ -20,7 +20,7 @@ struct FileSummary {
   std::vector<ColumnSummary> columns;  // each of `rows` rows
 };
 
-// Of the first `rows` rows; 0: of all.
+// Sums up the first `rows` rows, and with 0 all of them.
 absl::StatusOr<FileSummary> Summarize(const RowFileOptions& options, int64_t rows,
                                       FileSystem* file_system);
 

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/data/columns/value_hash.h"
+#include "core/data/expected_auc.h"
 #include "core/data/open_datasets.h"
 #include "gmock/gmock.h"
 
@@ -63,18 +64,6 @@ std::vector<CtrValues> ValuesOf(const Batch& batch) {
     }
   }
   return values;
-}
-
-// The AUC that scores are expected to have where labels are 1 with these probabilities.
-double ExpectedAuc(std::vector<std::pair<float, double>> scored) {
-  std::sort(scored.begin(), scored.end());
-  double below = 0, ordered = 0, ones = 0;
-  for (const auto& [score, p] : scored) {
-    ordered += p * (below + (1 - p) / 2);
-    below += 1 - p;
-    ones += p;
-  }
-  return ordered / (ones * below);
 }
 
 TEST(GeneratedCtrTest, GoldenIds) {

@@ -44,11 +44,9 @@ bool FitsFloat(const Json& value) {
          std::abs(value.get<double>()) <= double{std::numeric_limits<float>::max()};
 }
 
-// Nothing where it has no form that a column can have.
+// Sets what a column shows of a value, which may be null; false: a column can show no such value.
 bool Hold(const Json& value, Held* held, ColumnValue* shown) {
-  const std::vector<Json> one = value.is_array() ? std::vector<Json>() : std::vector<Json>{value};
-  const auto begin = value.is_array() ? value.begin() : Json::const_iterator();
-  const std::vector<Json> items = value.is_array() ? std::vector<Json>(begin, value.end()) : one;
+  const Json items = value.is_array() ? value : Json::array({value});
   const auto all = [&](auto fits) { return std::all_of(items.begin(), items.end(), fits); };
   if (value.is_null() || items.empty()) return true;
   if (all([](const Json& item) { return item.is_string(); })) {

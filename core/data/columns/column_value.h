@@ -34,7 +34,7 @@ class ColumnValue {
   Kind kind() const { return kind_; }
   // One text, which is empty where the value is missing.
   bool is_text() const { return kind_ == Kind::kText || kind_ == Kind::kMissing; }
-  // Of the kind that they name.
+  // Each is for values of the kind that it names.
   absl::string_view text() const { return {static_cast<const char*>(data_), size_}; }
   absl::Span<const absl::string_view> texts() const {
     return {static_cast<const absl::string_view*>(data_), size_};
