@@ -49,7 +49,7 @@ constexpr char kOneScore[] = R"pb(
   layers { dense { units: 1 } }
 )pb";
 
-constexpr MetricSpec kAccuracy{MetricSpec::Kind::kAccuracy, 1};
+MetricSpec Accuracy() { return {MetricSpec::Kind::kAccuracy, 1}; }
 
 // The first `size` examples from `begin`.
 Batch Slice(const Batch& batch, int64_t begin, int64_t size) {
@@ -131,7 +131,7 @@ TEST_P(ModelTest, SigmoidCrossEntropyIsItsFormula) {
     correct += (score > 0) == positive ? 1 : 0;
   }
   EXPECT_NEAR(test.Step(batch), expected / 9, 1e-6);
-  const auto sums = test.model->Evaluate(batch, {kAccuracy});
+  const auto sums = test.model->Evaluate(batch, {Accuracy()});
   EXPECT_NEAR(sums->loss, expected, 9e-6);
   EXPECT_THAT(sums->correct, ElementsAre(correct));
 }
@@ -219,7 +219,7 @@ TEST(ModelOnCpuTest, LearnsATinyBatchByHeart) {
     test.Step(batch, step);
     test.Descend(0.25f);
   }
-  const auto sums = test.model->Evaluate(batch, {kAccuracy});
+  const auto sums = test.model->Evaluate(batch, {Accuracy()});
   ASSERT_TRUE(sums.ok()) << sums.status();
   EXPECT_THAT(sums->correct, ElementsAre(8));
   EXPECT_LT(sums->loss / 8, 0.05);
@@ -356,7 +356,7 @@ TEST_P(ModelTest, EvaluatesLargerBatchesThanItTrainsOn) {
 TEST_P(ModelTest, EvaluationSumsAddUpOverBatches) {
   TestModel test = Make(kConvolutional);
   const Batch batch = RandomBatch(test.model->spec(), 23, 11);
-  const std::vector<MetricSpec> metrics = {kAccuracy, {MetricSpec::Kind::kTopK, 2}};
+  const std::vector<MetricSpec> metrics = {Accuracy(), {MetricSpec::Kind::kTopK, 2}};
   const EvaluationSums whole = *test.model->Evaluate(batch, metrics);
   EvaluationSums parts;
   parts.Add(*test.model->Evaluate(Slice(batch, 0, 10), metrics));
