@@ -60,6 +60,8 @@ absl::Status CheckGenerated(const v1::DataConfig& data) {
       return CheckRecords("generated_clicks", data.generated_clicks());
     case v1::DataConfig::kGeneratedCtr:
       return CheckRecords("generated_ctr", data.generated_ctr());
+    case v1::DataConfig::kGeneratedPairs:
+      return CheckRecords("generated_pairs", data.generated_pairs());
     case v1::DataConfig::kLibsvm:
     case v1::DataConfig::kCriteo:
     case v1::DataConfig::kCsv:

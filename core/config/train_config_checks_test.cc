@@ -222,6 +222,8 @@ const BadConfig kBadConfigs[] = {
      "data.max_bad_records: expected none without data.libsvm, criteo, csv or tf_record, found 3"},
     {"CtrRecords", "data { generated_ctr { train_records: -1 } }",
      "data.generated_ctr.train_records: expected > 0, found -1"},
+    {"PairRecords", "data { generated_pairs { eval_records: -1 } }",
+     "data.generated_pairs.eval_records: expected > 0, found -1"},
     {"SaveSeconds", "checkpoint { save_seconds: -1 }",
      "checkpoint.save_seconds: expected >= 0, found -1"},
     {"SaveSteps", "checkpoint { save_steps: -1 }",

@@ -136,6 +136,8 @@ void SetData(v1::DataConfig* data) {
       return SetRecords(data->mutable_generated_clicks());
     case v1::DataConfig::kGeneratedCtr:
       return SetRecords(data->mutable_generated_ctr());
+    case v1::DataConfig::kGeneratedPairs:
+      return SetRecords(data->mutable_generated_pairs());
     case v1::DataConfig::kLibsvm:
     case v1::DataConfig::kCriteo:
     case v1::DataConfig::kCsv:

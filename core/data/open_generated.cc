@@ -10,6 +10,7 @@
 #include "core/data/generated_clicks.h"
 #include "core/data/generated_ctr.h"
 #include "core/data/generated_digits.h"
+#include "core/data/generated_pairs.h"
 #include "core/data/generated_regression.h"
 #include "core/data/generated_textures.h"
 #include "core/data/generated_visits.h"
@@ -24,9 +25,9 @@ struct Ranges {
   RecordSelection eval;
 };
 
-// Images are kept once they are drawn.
+// Images are kept once they are drawn; records of ids are not.
 constexpr int64_t kMostRecords = 10'000'000;
-constexpr int64_t kMostCtrRecords = 10'000'000'000;
+constexpr int64_t kMostIdRecords = 10'000'000'000;
 
 absl::StatusOr<int64_t> RecordCount(const std::string& path, int64_t configured,
                                     int64_t default_count, int64_t most) {
@@ -130,11 +131,24 @@ absl::StatusOr<Datasets> OpenCtr(const v1::DataConfig& config, const RecordSchem
   ASSIGN_OR_RETURN(const CtrDistribution distribution, CtrDistributionOf(config.generated_ctr()));
   ASSIGN_OR_RETURN(const CtrColumns columns, CtrColumnsOf(schema, distribution.fields));
   ASSIGN_OR_RETURN(const Ranges r, RangesOf(config, "generated_ctr", config.generated_ctr(),
-                                            "generated ctr", kMostCtrRecords));
+                                            "generated ctr", kMostIdRecords));
   const auto truth = std::make_shared<const CtrTruth>(distribution);
   return Datasets{
       NewGeneratedCtr(columns, truth, seed, DataSplit::kTrain, r.train.begin, r.train.end),
       NewGeneratedCtr(columns, truth, seed, DataSplit::kEval, r.eval.begin, r.eval.end)};
+}
+
+absl::StatusOr<Datasets> OpenPairs(const v1::DataConfig& config, const RecordSchema& schema,
+                                   uint64_t seed) {
+  ASSIGN_OR_RETURN(const PairDistribution distribution,
+                   PairDistributionOf(config.generated_pairs()));
+  ASSIGN_OR_RETURN(const PairColumns columns, PairColumnsOf(schema, distribution));
+  ASSIGN_OR_RETURN(const Ranges r, RangesOf(config, "generated_pairs", config.generated_pairs(),
+                                            "generated pairs", kMostIdRecords));
+  const auto truth = std::make_shared<const PairTruth>(distribution);
+  return Datasets{
+      NewGeneratedPairs(columns, truth, seed, DataSplit::kTrain, r.train.begin, r.train.end),
+      NewGeneratedPairs(columns, truth, seed, DataSplit::kEval, r.eval.begin, r.eval.end)};
 }
 
 }  // namespace
@@ -152,6 +166,8 @@ absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const Recor
       return OpenClicks(config, schema, seed);
     case v1::DataConfig::kGeneratedCtr:
       return OpenCtr(config, schema, seed);
+    case v1::DataConfig::kGeneratedPairs:
+      return OpenPairs(config, schema, seed);
     case v1::DataConfig::kLibsvm:
     case v1::DataConfig::kCriteo:
     case v1::DataConfig::kCsv:
