@@ -84,9 +84,10 @@ endif()
 
 # keelson_test(NAME SRCS ... DEPS ... [LABEL unit|integration|e2e|convergence|gpu] [TIMEOUT seconds]
 # [EMULATED_CUDA] [SINGLE_THREADED] [UNSANITIZED patterns...] [UNTHREADED patterns...]): one GoogleTest program, run by
-# CTest under its label (default: unit). EMULATED_CUDA: its CUDA devices are those of core/device/cuda/emulation.
-# SINGLE_THREADED: the thread sanitizer has nothing to see in it. Of tests that take long: UNSANITIZED those that are much
-# arithmetic in few lines, which no sanitizer runs, UNTHREADED those with one thread, which the thread sanitizer does not.
+# CTest under its label (default: unit) for at most TIMEOUT (default: 300), twice that under a sanitizer.
+# EMULATED_CUDA: its CUDA devices are those of core/device/cuda/emulation. SINGLE_THREADED: the thread sanitizer has
+# nothing to see in it. Of tests that take long: UNSANITIZED those that are much arithmetic in few lines, which no
+# sanitizer runs, UNTHREADED those with one thread, which the thread sanitizer does not.
 function(keelson_test name)
   cmake_parse_arguments(ARG "EMULATED_CUDA;SINGLE_THREADED" "LABEL;TIMEOUT" "SRCS;DEPS;UNSANITIZED;UNTHREADED" ${ARGN})
   if(NOT ARG_LABEL)
@@ -94,6 +95,9 @@ function(keelson_test name)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
+  endif()
+  if(KEELSON_SANITIZE)
+    math(EXPR ARG_TIMEOUT "2 * ${ARG_TIMEOUT}")
   endif()
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} keelson_test_main)
