@@ -1,6 +1,7 @@
 #include "core/model/evaluation_pass.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/status_macros.h"
 
@@ -66,6 +67,17 @@ absl::Status EvaluationPass::DownloadScores(const Batch& batch, std::vector<floa
   scores->resize(batch.size() * spec_.main_loss().outputs);
   return replicas_->Explain(replica().device()->CopyToHost(
       replica().MainScores({batch.size(), /*training=*/false}), absl::MakeSpan(*scores)));
+}
+
+absl::Status EvaluationPass::DownloadPairs(const Batch& batch, PairVectors* pairs) {
+  const int64_t floats = batch.size() * spec_.main_loss().dim;
+  for (const auto& [vectors, memory] : {std::pair(&pairs->queries, &replica().queries()),
+                                        std::pair(&pairs->items, &replica().items())}) {
+    vectors->resize(floats);
+    RETURN_IF_ERROR(
+        replicas_->Explain(replica().device()->CopyToHost(*memory, absl::MakeSpan(*vectors))));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<double>> EvaluationPass::DownloadLosses() {

@@ -15,6 +15,12 @@
 
 namespace keelson {
 
+// What a loss of the kind IN_BATCH_SOFTMAX has of each record, [rows, dim] row-major.
+struct PairVectors {
+  std::vector<float> queries;
+  std::vector<float> items;
+};
+
 // Made for one pass, on the first replica. Not thread-safe. Errors: the device's;
 // RESOURCE_EXHAUSTED when there is no memory for the batch.
 class EvaluationPass {
@@ -28,6 +34,8 @@ class EvaluationPass {
   // Likewise, and the sums of losses and metrics.
   absl::StatusOr<EvaluationSums> Evaluate(const Batch& batch, absl::Span<const MetricSpec> metrics,
                                           std::vector<float>* scores);
+  // After either, where the main loss is of the kind IN_BATCH_SOFTMAX: its queries and items.
+  absl::Status DownloadPairs(const Batch& batch, PairVectors* pairs);
 
  private:
   absl::Status Enqueue(const Batch& batch);

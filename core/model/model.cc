@@ -286,15 +286,27 @@ absl::Status Model::DeliverGradients(const GradientTarget& target,
   return HandOver(All(), target, on_gradient_ready);
 }
 
+absl::Status Model::CheckHasPairs() const {
+  const LossKind kind = spec_.main_loss().kind;
+  if (kind == LossKind::kInBatchSoftmax) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("queries and items: expected a model with the loss IN_BATCH_SOFTMAX, found ",
+                   LossKindName(kind)));
+}
+
 absl::StatusOr<EvaluationSums> Model::Evaluate(const Batch& batch,
                                                absl::Span<const MetricSpec> metrics,
-                                               std::vector<float>* scores) {
+                                               std::vector<float>* scores, PairVectors* pairs) {
   RETURN_IF_ERROR(CheckBatch(spec_, batch));
   RETURN_IF_ERROR(CheckRowsAreSet(batch));
+  if (pairs != nullptr) RETURN_IF_ERROR(CheckHasPairs());
   gradients_kept_ = false;
   std::vector<float> own_scores;
-  return EvaluationPass(&spec_, replicas_.get(), loss_.get())
-      .Evaluate(batch, metrics, scores == nullptr ? &own_scores : scores);
+  EvaluationPass pass(&spec_, replicas_.get(), loss_.get());
+  ASSIGN_OR_RETURN(EvaluationSums sums,
+                   pass.Evaluate(batch, metrics, scores == nullptr ? &own_scores : scores));
+  if (pairs != nullptr) RETURN_IF_ERROR(pass.DownloadPairs(batch, pairs));
+  return sums;
 }
 
 absl::Status Model::Predict(const Batch& batch, std::vector<float>* scores) {
@@ -302,6 +314,17 @@ absl::Status Model::Predict(const Batch& batch, std::vector<float>* scores) {
   RETURN_IF_ERROR(CheckRowsAreSet(batch));
   gradients_kept_ = false;
   return EvaluationPass(&spec_, replicas_.get(), loss_.get()).Predict(batch, scores);
+}
+
+absl::Status Model::PredictPairs(const Batch& batch, PairVectors* pairs) {
+  RETURN_IF_ERROR(CheckFeatures(spec_, batch));
+  RETURN_IF_ERROR(CheckRowsAreSet(batch));
+  RETURN_IF_ERROR(CheckHasPairs());
+  gradients_kept_ = false;
+  EvaluationPass pass(&spec_, replicas_.get(), loss_.get());
+  std::vector<float> scores;
+  RETURN_IF_ERROR(pass.Predict(batch, &scores));
+  return pass.DownloadPairs(batch, pairs);
 }
 
 absl::Status Model::StartTrace(const Clock* clock) {

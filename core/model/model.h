@@ -16,6 +16,7 @@
 #include "core/base/clock.h"
 #include "core/device/device.h"
 #include "core/device/device_group.h"
+#include "core/model/evaluation_pass.h"
 #include "core/model/replica_group.h"
 #include "core/model/spec/batch.h"
 #include "core/model/spec/metrics.h"
@@ -134,12 +135,16 @@ class Model {
                                 const GradientCallback& on_gradient_ready);
 
   // Forward pass without dropout, on the first device. `scores` (may be null) becomes the scores
-  // themselves, as Predict's.
+  // themselves, as Predict's, and `pairs` (likewise) the queries and items, as PredictPairs'.
   absl::StatusOr<EvaluationSums> Evaluate(const Batch& batch, absl::Span<const MetricSpec> metrics,
-                                          std::vector<float>* scores = nullptr);
+                                          std::vector<float>* scores = nullptr,
+                                          PairVectors* pairs = nullptr);
   // Evaluates without a loss: `scores` becomes the scores of the features, [rows, output_size]
   // row-major. The batch's labels are ignored.
   absl::Status Predict(const Batch& batch, std::vector<float>* scores);
+  // Likewise the queries and items of the main loss. FAILED_PRECONDITION: it is not of the kind
+  // IN_BATCH_SOFTMAX.
+  absl::Status PredictPairs(const Batch& batch, PairVectors* pairs);
 
   // From the next step on ReadTrace returns the times of the last step. The clock must outlive the
   // model.
@@ -176,6 +181,7 @@ class Model {
   absl::Status CheckTarget(const GradientTarget& target) const;
   // Checks that the rows that a batch needs are set.
   absl::Status CheckRowsAreSet(const Batch& batch) const;
+  absl::Status CheckHasPairs() const;
   Complete All() const { return {delivery_order_, table_order_}; }
 
   // Computes a step on a device whose calls return when they are done: the gradients of a layer are

@@ -194,6 +194,17 @@ TEST(ModelFailuresTest, OutOfMemoryForTheVariables) {
   EXPECT_THAT(std::string(model.status().message()), HasSubstr("out of memory"));
 }
 
+TEST(ModelFailuresTest, OnlyPairsHaveQueriesAndItems) {
+  TestModel test(kNamedNetwork);
+  const Batch batch = RandomBatch(test.model->spec(), 2, 1);
+  const absl::Status expected = absl::FailedPreconditionError(
+      "queries and items: expected a model with the loss IN_BATCH_SOFTMAX, found "
+      "SOFTMAX_CROSS_ENTROPY");
+  PairVectors pairs;
+  EXPECT_EQ(test.model->PredictPairs(batch, &pairs), expected);
+  EXPECT_EQ(test.model->Evaluate(batch, {}, nullptr, &pairs).status(), expected);
+}
+
 // By device.
 class ModelTraceTest : public ModelOnDevicesTest {};
 

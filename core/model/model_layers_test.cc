@@ -395,9 +395,19 @@ TEST_P(ModelLayersTest, TellsTheOwnItemFromThoseOfTheBatch) {
     among_three += higher < 3 ? 1 : 0;
   }
   std::vector<float> predictions;
+  PairVectors pairs, predicted;
   const auto sums = test.model->Evaluate(
-      batch, {{MetricSpec::Kind::kAccuracy}, {MetricSpec::Kind::kTopK, 3}}, &predictions);
+      batch, {{MetricSpec::Kind::kAccuracy}, {MetricSpec::Kind::kTopK, 3}}, &predictions, &pairs);
   ASSERT_TRUE(sums.ok()) << sums.status();
+  for (size_t i = 0; i < kRows; ++i) {
+    for (size_t k = 0; k < 4; ++k) {
+      EXPECT_NEAR(pairs.queries[i * 4 + k], queries[i][k], 1e-5);
+      EXPECT_NEAR(pairs.items[i * 4 + k], items[i][k], 1e-5);
+    }
+  }
+  ASSERT_TRUE(test.model->PredictPairs(batch, &predicted).ok());
+  EXPECT_EQ(predicted.queries, pairs.queries);
+  EXPECT_EQ(predicted.items, pairs.items);
   EXPECT_NEAR(sums->loss, loss, 1e-5 * loss);
   EXPECT_THAT(sums->correct, testing::ElementsAre(first, among_three));
   EXPECT_THAT(first, testing::AllOf(testing::Gt(0), testing::Lt(int64_t{kRows})));

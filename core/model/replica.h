@@ -84,6 +84,9 @@ class Replica {
   // Where the main loss is of the kind IN_BATCH_SOFTMAX, after ComputeLosses: the scores of all
   // pairs of a query and an item. [batch, batch]
   const DeviceMemory& pair_scores() const { return *Part(plan_.pair_scores.front()->scores); }
+  // Likewise after a forward pass: its queries and items. [batch, LossSpec::dim]
+  const DeviceMemory& queries() const { return *Value(graph_.losses.front().inputs[0]); }
+  const DeviceMemory& items() const { return *Value(graph_.losses.front().inputs[1]); }
   // The sum over the losses of their weights times their sums over the examples. [1]
   DeviceMemory* loss_sum() const { return loss_sum_.get(); }
   // The sum of one loss over the examples, where the model has several or gives one a weight. [1]
