@@ -126,7 +126,7 @@ EvaluationOutcome EvaluationTally::Finish() {
   outcome.report = Report();
   outcome.metrics = MetricValues(model_, sums_, metrics_);
   for (const MetricSpec& metric : metrics_) {
-    if (metric.counts_examples()) continue;
+    if (metric.counts_examples() || metric.is_retrieval()) continue;
     outcome.metrics[metric.name()] = Value(metric, outcome.report);
   }
   return outcome;
@@ -198,6 +198,9 @@ double EvaluationTally::Value(const MetricSpec& metric, const EvaluationReport& 
       return FiguresOf(metric, report).mean_auc;
     case MetricSpec::Kind::kAccuracy:
     case MetricSpec::Kind::kTopK:
+    case MetricSpec::Kind::kRetrievalRecall:
+    case MetricSpec::Kind::kRetrievalHitRate:
+    case MetricSpec::Kind::kRetrievalNdcg:
       break;
   }
   return std::numeric_limits<double>::quiet_NaN();

@@ -24,7 +24,7 @@
 namespace keelson {
 
 struct EvaluationOutcome {
-  // "loss" and the other metrics by their names.
+  // "loss" and the other metrics by their names, but those of retrieval (RetrievalTally).
   std::map<std::string, double> metrics;
   // Without a step and a time.
   EvaluationReport report;

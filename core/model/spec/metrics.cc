@@ -179,6 +179,12 @@ std::string MetricSpec::name() const {
       return absl::StrCat("group_auc/", group);
     case Kind::kGroupAucMean:
       return absl::StrCat("group_auc_mean/", group);
+    case Kind::kRetrievalRecall:
+      return absl::StrCat("recall@", k);
+    case Kind::kRetrievalHitRate:
+      return absl::StrCat("hit_rate@", k);
+    case Kind::kRetrievalNdcg:
+      return absl::StrCat("ndcg@", k);
   }
   return "";
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,15 @@
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
+
+// What is found for whom. Positions in RecordSchema::features.
+struct RetrievalSpec {
+  size_t item_feature = 0;
+  std::optional<size_t> query_feature = {};  // nothing: each record is a query
+  std::vector<size_t> exclude_features = {};
+
+  friend bool operator==(const RetrievalSpec&, const RetrievalSpec&) = default;
+};
 
 struct MetricSpec {
   enum class Kind {
@@ -30,27 +40,40 @@ struct MetricSpec {
     kCalibration,
     kGroupAuc,
     kGroupAucMean,
+    kRetrievalRecall,
+    kRetrievalHitRate,
+    kRetrievalNdcg,
   };
   Kind kind = Kind::kAccuracy;
-  int64_t k = 1;  // kTopK: the label, or the own item of a pair, is among the k highest scores
+  // kTopK: the label, or the own item of a pair, is among the k highest scores. Of retrieval: how
+  // many items are found for a query.
+  int64_t k = 1;
   // Of kGroupAuc and kGroupAucMean: the feature whose ids are the groups, and its position in
   // RecordSchema::features.
   std::string group = {};
   size_t group_feature = 0;
+  RetrievalSpec retrieval = {};
 
   // "accuracy", "top_5", "auc", "auc_pr", "precision", "recall", "mean_squared_error",
   // "mean_absolute_error", "normalized_entropy", "calibration", "group_auc/<feature>",
-  // "group_auc_mean/<feature>"
+  // "group_auc_mean/<feature>", "recall@10", "hit_rate@10", "ndcg@10"
   std::string name() const;
   // It is the share of the examples that are right (CountCorrect).
   bool counts_examples() const { return kind == Kind::kAccuracy || kind == Kind::kTopK; }
   bool has_groups() const { return kind == Kind::kGroupAuc || kind == Kind::kGroupAucMean; }
+  // It needs all records twice (RetrievalTally).
+  bool is_retrieval() const {
+    return kind == Kind::kRetrievalRecall || kind == Kind::kRetrievalHitRate ||
+           kind == Kind::kRetrievalNdcg;
+  }
 };
 
 // The configured metrics, beside the loss; by default accuracy for the cross-entropies and
 // IN_BATCH_SOFTMAX, none for the others. INVALID_ARGUMENT, beginning with the field's path: a
 // metric without a kind, one that the loss does not have, the same one twice, a `k` outside [1,
-// scores], a curve or weighting that is none, or groups by what is no feature of the kind id.
+// scores], a curve, weighting or measure that is none, groups, items or queries by what is no
+// feature of the kind id, items by a feature that the loss's items do not depend on, or items left
+// out by what are no ids.
 absl::StatusOr<std::vector<MetricSpec>> InferMetrics(const v1::EvaluationConfig& config,
                                                      const ModelSpec& model);
 
