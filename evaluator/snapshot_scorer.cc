@@ -11,6 +11,7 @@
 #include "core/checkpoint/job_state.h"
 #include "core/scoring/report.h"
 #include "core/stored_model/snapshot_rows.h"
+#include "evaluator/retrieval_scorer.h"
 
 namespace keelson {
 namespace {
@@ -36,7 +37,7 @@ absl::StatusOr<std::unique_ptr<SnapshotScorer>> SnapshotScorer::Create(
   ASSIGN_OR_RETURN(std::vector<MetricSpec> metrics,
                    InferMetrics(config.evaluation(), model->spec()));
   return std::unique_ptr<SnapshotScorer>(new SnapshotScorer(
-      std::move(model), std::move(metrics), config, eval, clock, stop, file_system));
+      device, std::move(model), std::move(metrics), config, eval, clock, stop, file_system));
 }
 
 absl::StatusOr<ScoredSnapshot> SnapshotScorer::Score(const SnapshotInfo& snapshot,
@@ -107,6 +108,24 @@ int64_t SnapshotScorer::NumRecords() const {
 
 absl::StatusOr<EvaluationOutcome> SnapshotScorer::Evaluate(RowSource* rows) {
   EvaluationTally tally(&model_->spec(), &metrics_, class_names_);
+  RetrievalScorer retrieval(model_.get(), device_, metrics_);
+  PairVectors* const pairs = retrieval.empty() ? nullptr : &pairs_;
+  RETURN_IF_ERROR(ForEachBatch(rows, [&](int64_t first) -> absl::Status {
+    ASSIGN_OR_RETURN(const EvaluationSums sums,
+                     model_->Evaluate(batch_, metrics_, &scores_, pairs));
+    tally.Add(first, batch_, sums, absl::MakeSpan(scores_));
+    if (pairs != nullptr) retrieval.AddItems(batch_, *pairs);
+    return absl::OkStatus();
+  }));
+  EvaluationOutcome outcome = tally.Finish();
+  if (retrieval.empty()) return outcome;
+  RETURN_IF_ERROR(ForEachBatch(rows, [&](int64_t) { return retrieval.AddQueries(batch_); }));
+  outcome.metrics.merge(retrieval.Values());
+  return outcome;
+}
+
+absl::Status SnapshotScorer::ForEachBatch(RowSource* rows,
+                                          absl::FunctionRef<absl::Status(int64_t first)> use) {
   const int64_t end = NumRecords();
   std::vector<int64_t> records;
   for (int64_t begin = 0; begin < end; begin += batch_size_) {
@@ -116,10 +135,9 @@ absl::StatusOr<EvaluationOutcome> SnapshotScorer::Evaluate(RowSource* rows) {
     RETURN_IF_ERROR(eval_->Read(records, &batch_));
     row_indexer_.Index(&batch_);
     if (rows != nullptr) RETURN_IF_ERROR(LoadRows(batch_, rows, &rows_, model_.get()));
-    ASSIGN_OR_RETURN(const EvaluationSums sums, model_->Evaluate(batch_, metrics_, &scores_));
-    tally.Add(begin, batch_, sums, absl::MakeSpan(scores_));
+    RETURN_IF_ERROR(use(begin));
   }
-  return tally.Finish();
+  return absl::OkStatus();
 }
 
 }  // namespace keelson

@@ -1,4 +1,5 @@
-// Scores one snapshot: its variables, on the evaluation records.
+// Scores one snapshot: its variables, on the evaluation records, which are read once more where a
+// metric is one of retrieval.
 #ifndef KEELSON_EVALUATOR_SNAPSHOT_SCORER_H_
 #define KEELSON_EVALUATOR_SNAPSHOT_SCORER_H_
 
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -19,6 +21,7 @@
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/data/dataset.h"
 #include "core/device/device.h"
+#include "core/model/evaluation_pass.h"
 #include "core/model/model.h"
 #include "core/model/row_source.h"
 #include "core/model/spec/metrics.h"
@@ -60,10 +63,11 @@ class SnapshotScorer {
                                        const VariableCallback& on_variable = nullptr);
 
  private:
-  SnapshotScorer(std::unique_ptr<Model> model, std::vector<MetricSpec> metrics,
+  SnapshotScorer(Device* device, std::unique_ptr<Model> model, std::vector<MetricSpec> metrics,
                  const v1::TrainConfig& config, const Dataset* eval, const Clock* clock,
                  const StopSignal* stop, FileSystem* file_system)
-      : model_(std::move(model)),
+      : device_(device),
+        model_(std::move(model)),
         metrics_(std::move(metrics)),
         config_(config),
         class_names_(config.data().class_names().begin(), config.data().class_names().end()),
@@ -82,7 +86,10 @@ class SnapshotScorer {
   int64_t NumRecords() const;
   // `rows` may be null: the model has no tables.
   absl::StatusOr<EvaluationOutcome> Evaluate(RowSource* rows);
+  // Calls `use` when batch_ has the records from `first` on, and the model the rows of them.
+  absl::Status ForEachBatch(RowSource* rows, absl::FunctionRef<absl::Status(int64_t first)> use);
 
+  Device* const device_;
   const std::unique_ptr<Model> model_;
   const std::vector<MetricSpec> metrics_;
   const v1::TrainConfig config_;
@@ -98,6 +105,7 @@ class SnapshotScorer {
   RowIndexer row_indexer_;
   std::vector<float> rows_;
   std::vector<float> scores_;
+  PairVectors pairs_;
 };
 
 }  // namespace keelson

@@ -41,6 +41,31 @@ absl::StatusOr<MetricSpec> InferAuc(v1::EvaluationConfig::Auc::Curve curve,
   }
 }
 
+std::string Quoted(const std::string& name) { return absl::StrCat("\"", name, "\""); }
+
+// The position of the feature of this name and one of these kinds, of which `what` tells.
+absl::StatusOr<size_t> FeatureOfIds(const std::string& name, const std::string& path,
+                                    const ModelSpec& model, absl::string_view what,
+                                    absl::Span<const FeatureKind> kinds) {
+  std::vector<std::string> possible;
+  for (size_t i = 0; i < model.records.features.size(); ++i) {
+    const FeatureSpec& feature = model.records.features[i];
+    if (std::find(kinds.begin(), kinds.end(), feature.kind) == kinds.end()) continue;
+    if (feature.name == name) return i;
+    possible.push_back(feature.name);
+  }
+  return Expected(
+      path,
+      absl::StrCat("a feature of the kind ", what, " (",
+                   possible.empty() ? "the model has none" : absl::StrJoin(possible, ", "), ")"),
+      Quoted(name));
+}
+
+absl::StatusOr<size_t> IdFeature(const std::string& name, const std::string& path,
+                                 const ModelSpec& model) {
+  return FeatureOfIds(name, path, model, "id", {FeatureKind::kId});
+}
+
 absl::StatusOr<MetricSpec> InferGroupAuc(const v1::EvaluationConfig::GroupAuc& config,
                                          const std::string& path, const ModelSpec& model) {
   using GroupAuc = v1::EvaluationConfig::GroupAuc;
@@ -51,20 +76,78 @@ absl::StatusOr<MetricSpec> InferGroupAuc(const v1::EvaluationConfig::GroupAuc& c
     return Expected(path + ".weighting", "EXAMPLES or GROUPS",
                     absl::StrCat(static_cast<int>(config.weighting())));
   }
-  std::vector<std::string> ids;
-  for (size_t i = 0; i < model.records.features.size(); ++i) {
-    const FeatureSpec& feature = model.records.features[i];
-    if (feature.kind != FeatureKind::kId) continue;
-    ids.push_back(feature.name);
-    if (feature.name != config.feature()) continue;
-    metric.group = feature.name;
-    metric.group_feature = i;
-    return metric;
+  metric.group = config.feature();
+  ASSIGN_OR_RETURN(metric.group_feature, IdFeature(metric.group, path + ".feature", model));
+  return metric;
+}
+
+// Which of the features the value depends on.
+std::vector<bool> FeaturesOf(ValueId value, const ModelSpec& model) {
+  std::vector<bool> needed(model.values().OutputOf(model.layers.size()));
+  needed[value] = true;
+  // Layers come after those whose outputs they take.
+  for (size_t i = model.layers.size(); i-- > 0;) {
+    if (!needed[model.values().OutputOf(i)]) continue;
+    for (const ValueId input : model.layers[i].inputs) needed[input] = true;
   }
-  return Expected(path + ".feature",
-                  absl::StrCat("a feature of the kind id (",
-                               ids.empty() ? "the model has none" : absl::StrJoin(ids, ", "), ")"),
-                  absl::StrCat("\"", config.feature(), "\""));
+  needed.resize(model.records.features.size());
+  return needed;
+}
+
+absl::Status CheckItemsDependOn(size_t feature, const std::string& path, const ModelSpec& model) {
+  const ValueId items = model.main_loss().inputs[1];
+  const std::vector<bool> taken = FeaturesOf(items, model);
+  if (taken[feature]) return absl::OkStatus();
+  std::vector<std::string> names;
+  for (size_t i = 0; i < taken.size(); ++i) {
+    if (taken[i]) names.push_back(model.records.features[i].name);
+  }
+  return Expected(path,
+                  absl::StrCat("a feature that the layer ", Quoted(model.NameOf(items)),
+                               " depends on (", absl::StrJoin(names, ", "), ")"),
+                  Quoted(model.records.features[feature].name));
+}
+
+absl::StatusOr<Kind> RetrievalKind(v1::EvaluationConfig::Retrieval::Measure measure,
+                                   const std::string& path) {
+  switch (measure) {
+    case v1::EvaluationConfig::Retrieval::RECALL:
+      return Kind::kRetrievalRecall;
+    case v1::EvaluationConfig::Retrieval::HIT_RATE:
+      return Kind::kRetrievalHitRate;
+    case v1::EvaluationConfig::Retrieval::NDCG:
+      return Kind::kRetrievalNdcg;
+    default:
+      return Expected(path, "RECALL, HIT_RATE or NDCG", absl::StrCat(static_cast<int>(measure)));
+  }
+}
+
+absl::StatusOr<MetricSpec> InferRetrieval(const v1::EvaluationConfig::Retrieval& config,
+                                          const std::string& path, const ModelSpec& model) {
+  MetricSpec metric;
+  ASSIGN_OR_RETURN(metric.kind, RetrievalKind(config.measure(), path + ".measure"));
+  metric.k = config.k();
+  if (metric.k < 1) return Expected(path + ".k", "1 or more", absl::StrCat(metric.k));
+  RetrievalSpec& retrieval = metric.retrieval;
+  ASSIGN_OR_RETURN(retrieval.item_feature,
+                   IdFeature(config.item_feature(), path + ".item_feature", model));
+  RETURN_IF_ERROR(CheckItemsDependOn(retrieval.item_feature, path + ".item_feature", model));
+  if (!config.query_feature().empty()) {
+    ASSIGN_OR_RETURN(retrieval.query_feature,
+                     IdFeature(config.query_feature(), path + ".query_feature", model));
+  }
+  for (int i = 0; i < config.exclude_features_size(); ++i) {
+    const std::string of_feature = absl::StrCat(path, ".exclude_features[", i, "]");
+    ASSIGN_OR_RETURN(const size_t feature,
+                     FeatureOfIds(config.exclude_features(i), of_feature, model, "id or bag",
+                                  {FeatureKind::kId, FeatureKind::kBag}));
+    if (feature == retrieval.item_feature) {
+      return Expected(of_feature, "another feature than the items'",
+                      Quoted(config.exclude_features(i)));
+    }
+    retrieval.exclude_features.push_back(feature);
+  }
+  return metric;
 }
 
 // The losses for which the metric is defined.
@@ -77,6 +160,8 @@ std::vector<LossKind> LossesOf(Metric::KindCase kind) {
     case Metric::kCalibration:
     case Metric::kGroupAuc:
       return {LossKind::kSigmoidCrossEntropy};
+    case Metric::kRetrieval:
+      return {LossKind::kInBatchSoftmax};
     case Metric::kMeanSquaredError:
     case Metric::kMeanAbsoluteError:
       return {LossKind::kMeanSquaredError, LossKind::kHuber, LossKind::kSigmoidCrossEntropy};
@@ -108,7 +193,8 @@ absl::StatusOr<MetricSpec> InferMetric(const Metric& config, const std::string& 
   if (field == nullptr) {
     return Expected(path,
                     "accuracy, top_k, auc, precision, recall, mean_squared_error, "
-                    "mean_absolute_error, normalized_entropy, calibration or group_auc",
+                    "mean_absolute_error, normalized_entropy, calibration, group_auc or "
+                    "retrieval",
                     "none");
   }
   const std::string of_kind = absl::StrCat(path, ".", field->name());
@@ -132,6 +218,8 @@ absl::StatusOr<MetricSpec> InferMetric(const Metric& config, const std::string& 
       return MetricSpec{Kind::kCalibration};
     case Metric::kGroupAuc:
       return InferGroupAuc(config.group_auc(), of_kind, model);
+    case Metric::kRetrieval:
+      return InferRetrieval(config.retrieval(), of_kind, model);
     case Metric::kAccuracy:
     case Metric::KIND_NOT_SET:
       break;

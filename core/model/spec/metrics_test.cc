@@ -6,6 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+#include "core/model/spec/model_config_testing.h"
+
 namespace keelson {
 namespace {
 
@@ -119,8 +122,8 @@ TEST(InferMetricsTest, Refuses) {
   for (const Case& c : std::vector<Case>{
            {"metrics {}", softmax,
             "evaluation.metrics[0]: expected accuracy, top_k, auc, precision, recall, "
-            "mean_squared_error, mean_absolute_error, normalized_entropy, calibration or "
-            "group_auc, found none"},
+            "mean_squared_error, mean_absolute_error, normalized_entropy, calibration, "
+            "group_auc or retrieval, found none"},
            {"metrics { top_k {} }", softmax,
             "evaluation.metrics[0].top_k.k: expected 1..10 (the classes), found 0"},
            {"metrics { accuracy {} } metrics { top_k { k: 11 } }", softmax,
@@ -189,6 +192,81 @@ TEST(InferMetricsTest, AWeightingThatIsNone) {
   EXPECT_EQ(InferMetrics(config, ClickModel()).status(),
             absl::InvalidArgumentError(
                 "evaluation.metrics[0].group_auc.weighting: expected EXAMPLES or GROUPS, found 7"));
+}
+
+// Two towers, whose items have a price too.
+ModelSpec TowersModel() {
+  const auto model = InferModelSpec(ParseModel(R"(
+    features { name: "price" dense { shape: 1 } }
+    features { name: "user" id {} }
+    features { name: "item" id {} }
+    features { name: "seen" bag {} }
+    tables { name: "users" dim: 4 } tables { name: "items" dim: 3 }
+    layers { name: "of_user" inputs: "user" embedding { table: "users" } }
+    layers { name: "of_seen" inputs: "seen" embedding_bag { table: "users" } }
+    layers { name: "query" add {} inputs: "of_user" inputs: "of_seen" }
+    layers { name: "of_item" inputs: "item" embedding { table: "items" } }
+    layers { name: "found" concat {} inputs: "of_item" inputs: "price" }
+    loss { kind: IN_BATCH_SOFTMAX queries: "query" items: "found" })"));
+  EXPECT_TRUE(model.ok()) << model.status();
+  return *model;
+}
+
+TEST(InferRetrievalTest, EachByItsName) {
+  const ModelSpec model = TowersModel();
+  const auto metrics = Infer(R"(
+    metrics { retrieval { measure: RECALL k: 10 item_feature: "item" } }
+    metrics { retrieval { measure: HIT_RATE k: 5 item_feature: "item" query_feature: "user" } }
+    metrics { retrieval { measure: NDCG k: 20 item_feature: "item" exclude_features: "seen"
+                          exclude_features: "user" } })",
+                             model);
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  EXPECT_THAT(Names(*metrics), ElementsAre("recall@10", "hit_rate@5", "ndcg@20"));
+  EXPECT_EQ((*metrics)[0].retrieval, (RetrievalSpec{.item_feature = 2}));
+  EXPECT_EQ((*metrics)[1].retrieval, (RetrievalSpec{.item_feature = 2, .query_feature = 1}));
+  EXPECT_EQ((*metrics)[2].retrieval,
+            (RetrievalSpec{.item_feature = 2, .exclude_features = {3, 1}}));
+}
+
+TEST(InferRetrievalTest, Refuses) {
+  const ModelSpec model = TowersModel();
+  const auto expect_error = [&](const std::string& retrieval, const std::string& message) {
+    EXPECT_EQ(Infer(absl::StrCat("metrics { retrieval { ", retrieval, " } }"), model).status(),
+              absl::InvalidArgumentError(absl::StrCat("evaluation.metrics[0].retrieval.", message)))
+        << retrieval;
+  };
+  expect_error("item_feature: \"item\"", "k: expected 1 or more, found 0");
+  expect_error("k: -1 item_feature: \"item\"", "k: expected 1 or more, found -1");
+  expect_error("k: 1", "item_feature: expected a feature of the kind id (user, item), found \"\"");
+  expect_error("k: 1 item_feature: \"seen\"",
+               "item_feature: expected a feature of the kind id (user, item), found \"seen\"");
+  expect_error(
+      "k: 1 item_feature: \"user\"",
+      "item_feature: expected a feature that the layer \"found\" depends on (price, item), "
+      "found \"user\"");
+  expect_error("k: 1 item_feature: \"item\" query_feature: \"price\"",
+               "query_feature: expected a feature of the kind id (user, item), found \"price\"");
+  expect_error("k: 1 item_feature: \"item\" exclude_features: [\"seen\", \"price\"]",
+               "exclude_features[1]: expected a feature of the kind id or bag (user, item, seen), "
+               "found \"price\"");
+  expect_error("k: 1 item_feature: \"item\" exclude_features: \"item\"",
+               "exclude_features[0]: expected another feature than the items', found \"item\"");
+  v1::EvaluationConfig config;
+  auto* const retrieval = config.add_metrics()->mutable_retrieval();
+  retrieval->set_measure(static_cast<v1::EvaluationConfig::Retrieval::Measure>(7));
+  EXPECT_EQ(InferMetrics(config, model).status(),
+            absl::InvalidArgumentError("evaluation.metrics[0].retrieval.measure: expected RECALL, "
+                                       "HIT_RATE or NDCG, found 7"));
+  EXPECT_EQ(
+      Infer("metrics { retrieval { k: 1 item_feature: \"user\" } }", ClickModel()).status(),
+      absl::InvalidArgumentError("evaluation.metrics[0].retrieval: expected a model with the loss "
+                                 "IN_BATCH_SOFTMAX, found SIGMOID_CROSS_ENTROPY"));
+  EXPECT_EQ(Infer("metrics { retrieval { k: 1 item_feature: \"item\" } }"
+                  "metrics { retrieval { k: 1 item_feature: \"item\" query_feature: \"user\" } }",
+                  model)
+                .status(),
+            absl::InvalidArgumentError(
+                "evaluation.metrics[1]: expected each metric once, found recall@1 again"));
 }
 
 TEST(CountCorrectTest, Accuracy) {
