@@ -17,6 +17,7 @@
 #include "core/base/file_system.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread.h"
+#include "core/data/columns/data_source.h"
 #include "core/data/dataset.h"
 #include "core/data/open_datasets.h"
 #include "core/device/factory/device_factory.h"
@@ -35,8 +36,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenRecords(const PredictOptions& optio
   if (!options.files.empty()) {
     if (!HasNamedFiles(data)) {
       return absl::InvalidArgumentError(
-          "--files: expected a model of csv, tf_record, libsvm or criteo files, found one of "
-          "generated records or IDX files");
+          absl::StrCat("--files: expected a model of ", kSourcesWithFiles,
+                       " files, found one of generated records or IDX files"));
     }
     data.clear_train_subset();
     data.clear_eval_subset();

@@ -130,7 +130,7 @@ TEST_F(PredictTest, FilesOfGeneratedRecords) {
       "train_config.textproto",
       std::string(config).replace(begin, end + 1 - begin, "data { generated_ctr {} }"));
   options_.files = {"test"};
-  ExpectError(absl::StatusCode::kInvalidArgument, "--files: expected a model of csv");
+  ExpectError(absl::StatusCode::kInvalidArgument, "--files: expected a model of libsvm");
 }
 
 }  // namespace

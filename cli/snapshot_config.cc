@@ -13,16 +13,4 @@ absl::StatusOr<v1::TrainConfig> ReadConfigOf(const std::string& snapshot, const 
   return config;
 }
 
-bool HasNamedFiles(const v1::DataConfig& data) {
-  switch (data.source_case()) {
-    case v1::DataConfig::kLibsvm:
-    case v1::DataConfig::kCriteo:
-    case v1::DataConfig::kCsv:
-    case v1::DataConfig::kTfRecord:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace keelson

@@ -14,9 +14,6 @@ namespace keelson {
 // FinalizeTrainConfig.
 absl::StatusOr<v1::TrainConfig> ReadConfigOf(const std::string& snapshot, const std::string& path);
 
-// Whether the records are those of files that the configuration names (data.train_files).
-bool HasNamedFiles(const v1::DataConfig& data);
-
 }  // namespace keelson
 
 #endif  // KEELSON_CLI_SNAPSHOT_CONFIG_H_

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
 #include "core/config/field_checks.h"
+#include "core/data/columns/data_source.h"
 #include "core/data/columns/record_plan.h"
 
 namespace keelson {
@@ -63,9 +64,13 @@ absl::Status CheckGenerated(const v1::DataConfig& data) {
     case v1::DataConfig::kGeneratedPairs:
       return CheckRecords("generated_pairs", data.generated_pairs());
     case v1::DataConfig::kLibsvm:
+    case v1::DataConfig::kLibffm:
     case v1::DataConfig::kCriteo:
     case v1::DataConfig::kCsv:
     case v1::DataConfig::kTfRecord:
+    case v1::DataConfig::kNpz:
+    case v1::DataConfig::kParquet:
+    case v1::DataConfig::kColumnar:
       return absl::OkStatus();
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
@@ -74,13 +79,11 @@ absl::Status CheckGenerated(const v1::DataConfig& data) {
   return CheckRecords("generated", data.generated());
 }
 
-bool HasColumns(const v1::DataConfig& data) { return data.has_csv() || data.has_tf_record(); }
-
 // The fields of sources that are files of records.
 absl::Status CheckFiles(const v1::DataConfig& data) {
   RETURN_IF_ERROR(NotNegative("data.max_bad_records", data.max_bad_records()));
-  if (data.has_libsvm() || data.has_criteo() || HasColumns(data)) return absl::OkStatus();
-  const std::string expected = "none without data.libsvm, criteo, csv or tf_record";
+  if (HasNamedFiles(data)) return absl::OkStatus();
+  const std::string expected = absl::StrCat("none without data.", kSourcesWithFiles);
   if (data.train_files_size() > 0) {
     return FieldError("data.train_files", expected, data.train_files_size());
   }
@@ -114,7 +117,7 @@ absl::Status CheckColumns(const v1::DataConfig& data, const ModelSpec& model) {
     RETURN_IF_ERROR(CheckCsv(data.csv()));
     return PlanRecords(data, model.records).status();
   }
-  const std::string expected = "none without data.csv or data.tf_record";
+  const std::string expected = absl::StrCat("none without data.", kSourcesWithColumns);
   if (data.features_size() > 0) {
     return FieldError("data.features", expected, data.features_size());
   }

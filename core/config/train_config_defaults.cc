@@ -139,9 +139,13 @@ void SetData(v1::DataConfig* data) {
     case v1::DataConfig::kGeneratedPairs:
       return SetRecords(data->mutable_generated_pairs());
     case v1::DataConfig::kLibsvm:
+    case v1::DataConfig::kLibffm:
     case v1::DataConfig::kCriteo:
     case v1::DataConfig::kCsv:
     case v1::DataConfig::kTfRecord:
+    case v1::DataConfig::kNpz:
+    case v1::DataConfig::kParquet:
+    case v1::DataConfig::kColumnar:
       return;
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:

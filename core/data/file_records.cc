@@ -18,43 +18,6 @@ absl::Status NotARecord(const RecordFile::Reader& reader, const RecordError& err
                                                  error.expected, ", found ", error.found, more));
 }
 
-// Where in its file a record is that has this number among those that are not left out.
-int64_t PositionOf(int64_t record, const std::vector<int64_t>& left_out) {
-  int64_t low = 0, high = static_cast<int64_t>(left_out.size());
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    // That many are before this one.
-    if (left_out[middle] - middle <= record) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return record + low;
-}
-
-class FileDataset : public Dataset {
- public:
-  FileDataset(std::shared_ptr<const FileRecords> records, int64_t begin, int64_t end)
-      : records_(std::move(records)), begin_(begin), num_records_(end - begin) {}
-
-  int64_t num_records() const override { return num_records_; }
-
-  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
-    std::vector<int64_t> all(records.begin(), records.end());
-    for (int64_t& record : all) {
-      if (record < 0 || record >= num_records_) return NoRecord(record, num_records_);
-      record += begin_;
-    }
-    return records_->Read(all, batch);
-  }
-
- private:
-  const std::shared_ptr<const FileRecords> records_;
-  const int64_t begin_;
-  const int64_t num_records_;
-};
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const FileRecords>> FileRecords::Open(
@@ -135,8 +98,7 @@ absl::StatusOr<std::vector<int64_t>> FileRecords::FindBadRecords(const RecordFil
 }
 
 std::string FileRecords::where() const {
-  const std::string& first = files_.front().content->path();
-  return files_.size() == 1 ? first : absl::StrCat(first, " and ", files_.size() - 1, " more");
+  return FilesText(files_.front().content->path(), files_.size());
 }
 
 absl::Status FileRecords::Read(absl::Span<const int64_t> records, Batch* batch) const {
@@ -169,11 +131,6 @@ absl::Status FileRecords::ReadRecord(int64_t record, int64_t row, Readers* reade
                    reader->Record(PositionOf(record - begins_[i], file.left_out)));
   RecordError error;
   return format_->Parse(bytes, row, batch, &error) ? absl::OkStatus() : NotARecord(*reader, error);
-}
-
-std::unique_ptr<Dataset> NewFileDataset(std::shared_ptr<const FileRecords> records, int64_t begin,
-                                        int64_t end) {
-  return std::make_unique<FileDataset>(std::move(records), begin, end);
 }
 
 }  // namespace keelson

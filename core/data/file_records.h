@@ -12,15 +12,14 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "core/base/file_system.h"
-#include "core/data/dataset.h"
+#include "core/data/readable_records.h"
 #include "core/data/record_file.h"
 #include "core/data/record_format.h"
 
 namespace keelson {
 
-// The records of some files, numbered in the files' order. Immutable; any number of threads may
-// read them together. The files stay on the disk and are read as they are needed.
-class FileRecords {
+// The files stay on the disk and are read as they are needed.
+class FileRecords : public ReadableRecords {
  public:
   // `paths` is not empty. A header is checked here, and no record. With `max_bad_records` 0 only
   // the first record of each file is tried here, and one that is none is an error of the Read that
@@ -34,14 +33,12 @@ class FileRecords {
       const std::vector<std::string>& paths, std::unique_ptr<const RecordFormat> format,
       int64_t max_bad_records, FileSystem* file_system);
 
-  int64_t size() const { return begins_.back(); }
-  // The files, for messages: "FILE" or "FILE and 3 more".
-  std::string where() const;
+  int64_t size() const override { return begins_.back(); }
+  std::string where() const override;
 
-  // Fills a batch with these records. INVALID_ARGUMENT, "FILE:LINE:COLUMN: expected …, found …":
-  // one is no record. FAILED_PRECONDITION: a file was changed. OUT_OF_RANGE: there is no such
-  // record. DATA_LOSS: a file has become shorter, or a record is not as it was written.
-  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const;
+  // INVALID_ARGUMENT, "FILE:LINE:COLUMN: expected …, found …": one is no record. DATA_LOSS: a file
+  // has become shorter, or a record is not as it was written.
+  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override;
 
  private:
   struct File {
@@ -67,10 +64,6 @@ class FileRecords {
   std::vector<int64_t> begins_ = {0};  // the first record of each file, and the end
   int64_t bad_records_ = 0;
 };
-
-// Records [begin, end) of `records`, which several datasets may share.
-std::unique_ptr<Dataset> NewFileDataset(std::shared_ptr<const FileRecords> records, int64_t begin,
-                                        int64_t end);
 
 }  // namespace keelson
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/data/columns/data_source.h"
 #include "core/data/idx_directory.h"
 #include "core/data/idx_file.h"
 #include "core/data/image_dataset.h"
@@ -102,9 +103,7 @@ class IdxOpener {
 
 absl::StatusOr<Datasets> OpenDatasets(const v1::DataConfig& config, const RecordSchema& schema,
                                       uint64_t seed) {
-  const bool records =
-      config.has_libsvm() || config.has_criteo() || config.has_csv() || config.has_tf_record();
-  if (records) return OpenRecordFiles(config, schema);
+  if (HasNamedFiles(config)) return OpenRecordFiles(config, schema);
   if (config.data_dir().empty()) return OpenGenerated(config, schema, seed);
   ASSIGN_OR_RETURN(const ImageSchema images, ImageSchemaOf(schema));
   return IdxOpener(config, images.image, images.num_classes).Open();

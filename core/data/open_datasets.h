@@ -11,8 +11,8 @@
 
 namespace keelson {
 
-// Of the sources libsvm, criteo, csv and tf_record: files of records (open_record_files.h). Of the
-// others, without `data_dir`: generated records (open_generated.h), which depend on `seed`.
+// Of sources with files that the configuration names (HasNamedFiles): those (open_record_files.h).
+// Of the others, without `data_dir`: generated records (open_generated.h), which depend on `seed`.
 // Otherwise the IDX files in that directory, each pair `NAME-images-idx3-ubyte` and
 // `NAME-labels-idx1-ubyte`, either with or without ".gz":
 //   - a single pair, whatever its name: the first 80 % of its records train, the rest evaluate;

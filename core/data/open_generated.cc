@@ -169,9 +169,13 @@ absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const Recor
     case v1::DataConfig::kGeneratedPairs:
       return OpenPairs(config, schema, seed);
     case v1::DataConfig::kLibsvm:
+    case v1::DataConfig::kLibffm:
     case v1::DataConfig::kCriteo:
     case v1::DataConfig::kCsv:
-    case v1::DataConfig::kTfRecord:  // which are files
+    case v1::DataConfig::kTfRecord:
+    case v1::DataConfig::kNpz:
+    case v1::DataConfig::kParquet:
+    case v1::DataConfig::kColumnar:  // which are files
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;

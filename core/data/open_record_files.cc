@@ -14,6 +14,7 @@
 #include "core/data/example_format.h"
 #include "core/data/file_records.h"
 #include "core/data/libsvm_format.h"
+#include "core/data/readable_records.h"
 #include "core/data/record_format.h"
 #include "core/data/record_selection.h"
 
@@ -43,7 +44,7 @@ class RecordFilesOpener {
   }
 
  private:
-  using Records = std::shared_ptr<const FileRecords>;
+  using Records = std::shared_ptr<const ReadableRecords>;
 
   static RecordSelection All(const Records& records) { return {0, records->size()}; }
 

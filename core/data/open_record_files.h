@@ -10,11 +10,12 @@
 
 namespace keelson {
 
-// The source of `config` is libsvm, criteo, csv or tf_record, and its data_dir has the files that
+// The source of `config` is one with files (HasNamedFiles), and its data_dir has those that
 // train_files and eval_files name (FindDataFiles). Without eval_files the first 80 % of the records
 // of train_files train, the rest evaluate. The subsets of `config` then select from these.
 // `file_system` outlives the datasets.
-// Errors: those of FindDataFiles, FileRecords::Open, SelectRecords and of the format;
+// Errors: those of FindDataFiles, SelectRecords, of the format, and of FileRecords::Open or what
+// opens such files in its place;
 // INVALID_ARGUMENT: there is no data_dir.
 absl::StatusOr<Datasets> OpenRecordFiles(const v1::DataConfig& config, const RecordSchema& schema,
                                          FileSystem* file_system = FileSystem::Real());

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
 #include "core/data/columns/column_value.h"
+#include "core/data/columns/data_source.h"
 #include "core/serving/example.h"
 #include "core/serving/json_values.h"
 
@@ -133,7 +134,7 @@ absl::StatusOr<std::unique_ptr<const InstanceReader>> InstanceReader::Create(
   v1::DataConfig data = config.data();
   data.clear_labels();
   std::unique_ptr<const RecordMaker> maker;
-  if (data.has_csv() || data.has_tf_record()) {
+  if (HasColumns(data)) {
     ASSIGN_OR_RETURN(maker, RecordMaker::Create(data, schema, file_system));
   }
   return std::unique_ptr<const InstanceReader>(

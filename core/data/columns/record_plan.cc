@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
 #include "core/data/columns/column_checks.h"
+#include "core/data/columns/data_source.h"
 #include "core/data/columns/label_column.h"
 
 namespace keelson {
@@ -125,7 +126,7 @@ class Planner {
 
   // A column of csv has one value unless something separates several.
   absl::Status CheckSeparates(const PlannedColumn& column) const {
-    const bool separates = data_.has_tf_record() || !column.values.separator().empty();
+    const bool separates = HasLists(data_) || !column.values.separator().empty();
     if (separates || column.values.number().size() <= 1) return absl::OkStatus();
     return Wrong(column.field,
                  "a separator, or columns for each number, as a field of csv is one value",

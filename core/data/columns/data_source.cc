@@ -1,0 +1,14 @@
+#include "core/data/columns/data_source.h"
+
+namespace keelson {
+
+bool HasNamedFiles(const v1::DataConfig& data) {
+  return data.has_libsvm() || data.has_criteo() ||
+         HasColumns(data);
+}
+
+bool HasColumns(const v1::DataConfig& data) { return data.has_csv() || HasLists(data); }
+
+bool HasLists(const v1::DataConfig& data) { return data.has_tf_record(); }
+
+}  // namespace keelson
