@@ -82,6 +82,10 @@ absl::Status CheckGenerated(const v1::DataConfig& data) {
 // The fields of sources that are files of records.
 absl::Status CheckFiles(const v1::DataConfig& data) {
   RETURN_IF_ERROR(NotNegative("data.max_bad_records", data.max_bad_records()));
+  if (data.has_columnar() && data.max_bad_records() > 0) {
+    return FieldError("data.max_bad_records", "none with data.columnar, which has no bad records",
+                      data.max_bad_records());
+  }
   if (HasNamedFiles(data)) return absl::OkStatus();
   const std::string expected = absl::StrCat("none without data.", kSourcesWithFiles);
   if (data.train_files_size() > 0) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
+#include "core/data/columnar_records.h"
 #include "core/data/criteo_format.h"
 #include "core/data/csv_format.h"
 #include "core/data/data_files.h"
@@ -65,6 +66,7 @@ class RecordFilesOpener {
   }
 
   absl::StatusOr<Records> Read(const std::vector<std::string>& paths) const {
+    if (config_.has_columnar()) return OpenColumnarRecords(paths, schema_, file_system_);
     ASSIGN_OR_RETURN(std::unique_ptr<const RecordFormat> format, Format(paths.front()));
     return FileRecords::Open(paths, std::move(format), config_.max_bad_records(), file_system_);
   }
