@@ -1,4 +1,4 @@
-// keelson_data: looks into files with columns, and divides them.
+// keelson_data: looks into files with columns, divides them, and writes columnar ones.
 
 #include <cstdint>
 #include <iostream>
@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "cli/command_line.h"
+#include "cli/data/convert.h"
 #include "cli/data/data_commands.h"
 #include "core/base/exit_code.h"
 #include "core/base/file_system.h"
@@ -24,6 +25,7 @@ struct Flags {
   int64_t rows = 0;
   ProposalOptions proposal;
   SplitOptions split;
+  ConvertOptions convert;
 };
 
 absl::StatusOr<int> Done(const absl::Status& status) {
@@ -101,17 +103,31 @@ void AddSplit(CLI::App* app, Flags* flags, Command* command) {
   });
 }
 
+void AddConvert(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* convert = app->add_subcommand(
+      "convert", "Writes the records of a job as columnar files, which data.columnar reads");
+  ConvertOptions* const options = &flags->convert;
+  convert->add_option("CONFIG", options->config, "The job's configuration")->required();
+  convert->add_option("--train", options->train, "File to write: the records that train");
+  convert->add_option("--eval", options->eval, "File to write: the records that evaluate");
+  convert->add_option("--data_dir", options->data_dir, "In place of the configuration's");
+  convert->callback([=] {
+    *command = [=] { return Done(ConvertRecords(*options, FileSystem::Real(), &std::cout)); };
+  });
+}
+
 }  // namespace
 }  // namespace keelson
 
 int main(int argc, char** argv) {
   keelson::SetLogName("keelson_data");
-  CLI::App app("Looks into files with columns, and divides them.");
+  CLI::App app("Looks into files with columns, divides them, and writes columnar ones.");
   app.require_subcommand(1);
   keelson::Flags flags;
   keelson::Command command;
   keelson::AddInspect(&app, &flags, &command);
   keelson::AddStats(&app, &flags, &command);
   keelson::AddSplit(&app, &flags, &command);
+  keelson::AddConvert(&app, &flags, &command);
   return keelson::RunCommandLine(&app, &command, argc, argv, &std::cout);
 }

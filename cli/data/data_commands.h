@@ -17,7 +17,7 @@ namespace keelson {
 
 // Prints for each column its kind, how many rows have none, how many values differ, the extremes,
 // median and mean of numbers, and the most frequent values with their shares. `rows`: of the first
-// so many alone; 0: of all.
+// so many alone; 0: of all. Of a columnar file: DescribeColumnar.
 absl::Status PrintStatistics(const RowFileOptions& options, int64_t rows, FileSystem* file_system,
                              std::ostream* out);
 

@@ -6,10 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/data/column_summary.h"
+#include "cli/data/convert.h"
 #include "cli/data/data_commands.h"
 #include "cli/data/summarize.h"
 #include "cli/text_table.h"
 #include "core/base/status_macros.h"
+#include "core/data/columnar_file.h"
 
 namespace keelson {
 namespace {
@@ -44,6 +46,8 @@ std::string FrequentText(const ColumnSummary& column) {
 
 absl::Status PrintStatistics(const RowFileOptions& options, int64_t rows, FileSystem* file_system,
                              std::ostream* out) {
+  ASSIGN_OR_RETURN(const bool columnar, IsColumnarFile(options.path, file_system));
+  if (columnar) return DescribeColumnar(options.path, file_system, out);
   ASSIGN_OR_RETURN(const FileSummary summary, Summarize(options, rows, file_system));
   TextTable table;
   table.AddRow(

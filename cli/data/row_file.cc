@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "core/base/status_macros.h"
+#include "core/data/columnar_file.h"
 #include "core/data/csv_line.h"
 #include "core/data/record_framing.h"
 
@@ -33,6 +34,13 @@ absl::Status CheckSeparator(const std::string& separator) {
 
 absl::StatusOr<std::unique_ptr<RowFile>> RowFile::Open(const RowFileOptions& options,
                                                        FileSystem* file_system) {
+  ASSIGN_OR_RETURN(const bool columnar, IsColumnarFile(options.path, file_system));
+  if (columnar) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.path,
+        ": expected CSV or TFRecord, found a columnar file, which data { columnar {} } "
+        "reads and \"keelson_data stats\" describes"));
+  }
   ASSIGN_OR_RETURN(const bool csv, IsCsv(options));
   RETURN_IF_ERROR(CheckSeparator(options.csv.separator()));
   ASSIGN_OR_RETURN(std::unique_ptr<RecordFile> file,
