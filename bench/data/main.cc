@@ -91,10 +91,12 @@ class SampleFiles {
   }
 
   absl::StatusOr<std::string> Write(const std::string& content) {
-    const std::string path = absl::StrCat("/tmp/keelson_data_bench_", absl::Hex(RandomId()));
-    paths_.push_back(path);
+    const std::string path = NewPath();
     RETURN_IF_ERROR(WriteFileAtomically(path, content));
     return path;
+  }
+  std::string NewPath() {
+    return paths_.emplace_back(absl::StrCat("/tmp/keelson_data_bench_", absl::Hex(RandomId())));
   }
 
  private:
@@ -105,20 +107,20 @@ absl::StatusOr<std::vector<LineFile>> FilesOf(const Options& options, SampleFile
   const auto bytes = static_cast<size_t>(options.quick ? 4 : options.megabytes) << 20;
   std::vector<LineFile> subjects;
   if (!options.libsvm.empty()) {
-    subjects.push_back({"libsvm", options.libsvm, Libsvm, kLibsvmGoal});
+    subjects.push_back({"libsvm", options.libsvm, Libsvm, kLibsvmGoal, files->NewPath()});
   }
   if (!options.criteo.empty()) {
-    subjects.push_back({"Criteo", options.criteo, Criteo, kCriteoGoal});
-    subjects.push_back({"Criteo as TSV", options.criteo, CriteoAsTsv, kTsvGoal});
+    subjects.push_back({"Criteo", options.criteo, Criteo, kCriteoGoal, files->NewPath()});
+    subjects.push_back({"Criteo as TSV", options.criteo, CriteoAsTsv, kTsvGoal, files->NewPath()});
   }
   if (!subjects.empty()) return subjects;
   ASSIGN_OR_RETURN(const std::string a9a, files->Write(LinesLikeA9a(bytes)));
   ASSIGN_OR_RETURN(const std::string rcv1, files->Write(LinesLikeRcv1(bytes)));
   ASSIGN_OR_RETURN(const std::string criteo, files->Write(LinesLikeCriteo(bytes)));
-  return std::vector<LineFile>{{"libsvm like a9a", a9a, Libsvm, kLibsvmGoal},
-                               {"libsvm like rcv1", rcv1, Libsvm, kLibsvmGoal},
-                               {"Criteo", criteo, Criteo, kCriteoGoal},
-                               {"Criteo as TSV", criteo, CriteoAsTsv, kTsvGoal}};
+  return std::vector<LineFile>{{"libsvm like a9a", a9a, Libsvm, kLibsvmGoal, files->NewPath()},
+                               {"libsvm like rcv1", rcv1, Libsvm, kLibsvmGoal, files->NewPath()},
+                               {"Criteo", criteo, Criteo, kCriteoGoal, files->NewPath()},
+                               {"Criteo as TSV", criteo, CriteoAsTsv, kTsvGoal, files->NewPath()}};
 }
 
 bool Met(const MeasuredLines& measured) { return measured.gigabytes.median >= measured.goal; }
@@ -133,8 +135,8 @@ Table ToTable(const std::vector<MeasuredLines>& all) {
   table.columns = {"lines", "operation", "GB/s", "million records/s", "goal"};
   for (const MeasuredLines& measured : all) {
     const std::string goal = measured.goal == 0 ? "-"
-                                                : absl::StrCat(measured.goal, " GB/s ",
-                                                               Met(measured) ? "met" : "missed");
+                                                : absl::StrFormat("%.2g GB/s %s", measured.goal,
+                                                                  Met(measured) ? "met" : "missed");
     table.rows.push_back({measured.subject, measured.operation, Text(measured.gigabytes),
                           Text(measured.records), goal});
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -12,12 +13,17 @@
 #include "core/base/file.h"
 #include "core/base/file_system.h"
 #include "core/base/status_macros.h"
+#include "core/data/columnar_records.h"
+#include "core/data/columnar_writer.h"
 #include "core/data/file_records.h"
+#include "core/data/readable_records.h"
 #include "core/data/record_index.h"
 #include "core/data/record_order.h"
 
 namespace keelson::bench {
 namespace {
+
+constexpr char kInOrder[] = "in order", kColumnarInOrder[] = "columnar, in order";
 
 struct Operation {
   std::string name;
@@ -72,6 +78,37 @@ absl::Status ReadAll(const Dataset& dataset, int64_t batch_size, bool sequential
   return absl::OkStatus();
 }
 
+// The records of a dataset as a columnar file.
+absl::StatusOr<std::unique_ptr<Dataset>> WriteColumnar(const Dataset& records,
+                                                       const RecordSchema& schema,
+                                                       const std::string& path) {
+  FileSystem* const files = FileSystem::Real();
+  RETURN_IF_ERROR(files->Remove(path));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ColumnarWriter> writer,
+                   ColumnarWriter::Create(path, schema, files));
+  Batch batch;
+  std::vector<int64_t> numbers;
+  for (int64_t begin = 0; begin < records.num_records(); begin += kColumnarGroup) {
+    numbers.resize(std::min(kColumnarGroup, records.num_records() - begin));
+    std::iota(numbers.begin(), numbers.end(), begin);
+    RETURN_IF_ERROR(records.Read(numbers, &batch));
+    RETURN_IF_ERROR(writer->Append(batch));
+  }
+  RETURN_IF_ERROR(writer->Finish());
+  ASSIGN_OR_RETURN(const std::shared_ptr<const ReadableRecords> set,
+                   OpenColumnarRecords({path}, schema, files));
+  return NewFileDataset(set, 0, set->size());
+}
+
+// Sets the goal of columnar records that are read in order by that of lines.
+void SetColumnarGoal(std::vector<MeasuredLines>* all) {
+  const auto named = [all](absl::string_view name) {
+    return std::find_if(all->begin(), all->end(),
+                        [name](const MeasuredLines& one) { return one.operation == name; });
+  };
+  named(kColumnarInOrder)->goal = kColumnarGoal * named(kInOrder)->gigabytes.median;
+}
+
 absl::StatusOr<std::vector<MeasuredLines>> MeasureInTurns(
     const LineFile& subject, double bytes, double lines, int repeat,
     const std::vector<Operation>& operations) {
@@ -105,6 +142,8 @@ absl::StatusOr<std::vector<MeasuredLines>> Measure(const LineFile& subject, int6
   ASSIGN_OR_RETURN(const std::shared_ptr<const FileRecords> records,
                    FileRecords::Open({subject.path}, subject.new_format(), 0, FileSystem::Real()));
   const std::unique_ptr<Dataset> dataset = NewFileDataset(records, 0, records->size());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> columnar,
+                   WriteColumnar(*dataset, format->schema(), subject.columnar));
   ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> file,
                    FileSystem::Real()->OpenForRead(subject.path));
   const auto expect_lines = [lines](int64_t found) {
@@ -119,11 +158,16 @@ absl::StatusOr<std::vector<MeasuredLines>> Measure(const LineFile& subject, int6
          ASSIGN_OR_RETURN(const RecordIndex index, format->framing().BuildIndex(*file));
          return expect_lines(index.num_records);
        }},
-      {"in order", [&] { return ReadAll(*dataset, batch, true, &in_order); }},
+      {kInOrder, [&] { return ReadAll(*dataset, batch, true, &in_order); }},
       {"at random", [&] { return ReadAll(*dataset, batch, false, &at_random); }},
+      {kColumnarInOrder, [&] { return ReadAll(*columnar, batch, true, &in_order); }},
+      {"columnar, at random", [&] { return ReadAll(*columnar, batch, false, &at_random); }},
   };
-  return MeasureInTurns(subject, static_cast<double>(content.size()), static_cast<double>(lines),
-                        repeat, operations);
+  ASSIGN_OR_RETURN(std::vector<MeasuredLines> all,
+                   MeasureInTurns(subject, static_cast<double>(content.size()),
+                                  static_cast<double>(lines), repeat, operations));
+  SetColumnarGoal(&all);
+  return all;
 }
 
 }  // namespace keelson::bench

@@ -1,5 +1,6 @@
 #include "bench/data/measurement.h"
 
+#include "absl/strings/match.h"
 #include "bench/data/sample_lines.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
@@ -17,7 +18,7 @@ const RecordSchema kBag = {{{"features", {}, FeatureKind::kBag, true}}, {{"label
 LineFile LineFileOf(const std::string& content) {
   const std::string path = JoinPath(FreshDirectory(), "lines");
   EXPECT_TRUE(WriteFileAtomically(path, content).ok());
-  return {"s", path, [] { return *NewLibsvmFormat({}, kBag); }, 0.5};
+  return {"s", path, [] { return *NewLibsvmFormat({}, kBag); }, 0.5, path + ".columns"};
 }
 
 TEST(MeasurementTest, MeasuresEachOperation) {
@@ -29,9 +30,13 @@ TEST(MeasurementTest, MeasuresEachOperation) {
       names.push_back(measured.operation);
       EXPECT_GT(measured.gigabytes.min, 0);
       EXPECT_GT(measured.records.min, 0);
+      if (absl::StartsWith(measured.operation, "columnar")) continue;
       EXPECT_EQ(measured.goal, measured.operation == "parse" ? 0.5 : 0);
     }
-    EXPECT_THAT(names, ElementsAre("memchr", "parse", "index", "in order", "at random"));
+    EXPECT_THAT(names, ElementsAre("memchr", "parse", "index", "in order", "at random",
+                                   "columnar, in order", "columnar, at random"));
+    EXPECT_EQ((*all)[5].goal, 3 * (*all)[3].gigabytes.median);
+    EXPECT_EQ((*all)[6].goal, 0);
   }
 }
 
