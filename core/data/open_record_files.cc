@@ -14,6 +14,7 @@
 #include "core/data/data_files.h"
 #include "core/data/example_format.h"
 #include "core/data/file_records.h"
+#include "core/data/libffm_format.h"
 #include "core/data/libsvm_format.h"
 #include "core/data/readable_records.h"
 #include "core/data/record_format.h"
@@ -62,6 +63,7 @@ class RecordFilesOpener {
     if (config_.has_tf_record()) return NewExampleFormat(config_, schema_, path, file_system_);
     if (config_.has_csv()) return NewCsvFormat(config_, schema_, path, file_system_);
     if (config_.has_criteo()) return NewCriteoFormat(config_.criteo(), schema_);
+    if (config_.has_libffm()) return NewLibffmFormat(config_.libffm(), schema_);
     return NewLibsvmFormat(config_.libsvm(), schema_);
   }
 

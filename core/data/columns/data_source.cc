@@ -3,7 +3,7 @@
 namespace keelson {
 
 bool HasNamedFiles(const v1::DataConfig& data) {
-  return data.has_libsvm() || data.has_criteo() || data.has_columnar() ||
+  return data.has_libsvm() || data.has_libffm() || data.has_criteo() || data.has_columnar() ||
          HasColumns(data);
 }
 

@@ -18,7 +18,7 @@ bool HasLists(const v1::DataConfig& data);
 
 // The sources of these kinds, for messages.
 inline constexpr char kSourcesWithFiles[] =
-    "libsvm, criteo, csv, tf_record or columnar";
+    "libsvm, libffm, criteo, csv, tf_record or columnar";
 inline constexpr char kSourcesWithColumns[] = "csv or tf_record";
 
 }  // namespace keelson
