@@ -96,6 +96,11 @@ std::string InRowOrder(const std::string& bytes, const Shape& shape, size_t elem
 void NpzFile::Closer::operator()(zip_t* archive) const { zip_discard(archive); }
 
 absl::StatusOr<std::unique_ptr<NpzFile>> NpzFile::Open(const std::string& path) {
+  return Open(path, [](absl::string_view) { return true; });
+}
+
+absl::StatusOr<std::unique_ptr<NpzFile>> NpzFile::Open(
+    const std::string& path, absl::FunctionRef<bool(absl::string_view)> wanted) {
   ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> file,
                    FileSystem::Real()->OpenForRead(path));
   int code = file->size() == 0 ? ZIP_ER_NOZIP : ZIP_ER_OK;
@@ -107,11 +112,11 @@ absl::StatusOr<std::unique_ptr<NpzFile>> NpzFile::Open(const std::string& path) 
   }
   std::unique_ptr<NpzFile> npz(
       new NpzFile(path, file->size(), std::unique_ptr<zip_t, Closer>(archive)));
-  RETURN_IF_ERROR(npz->ReadDirectory());
+  RETURN_IF_ERROR(npz->ReadDirectory(wanted));
   return npz;
 }
 
-absl::Status NpzFile::ReadDirectory() {
+absl::Status NpzFile::ReadDirectory(absl::FunctionRef<bool(absl::string_view)> wanted) {
   const zip_int64_t members = zip_get_num_entries(archive_.get(), 0);
   for (zip_int64_t i = 0; i < members; ++i) {
     const auto index = static_cast<zip_uint64_t>(i);
@@ -120,7 +125,7 @@ absl::Status NpzFile::ReadDirectory() {
       return ZipStatus(path_, zip_get_error(archive_.get()));
     }
     absl::string_view name = stat.name;
-    if (!absl::ConsumeSuffix(&name, kSuffix)) continue;
+    if (!absl::ConsumeSuffix(&name, kSuffix) || !wanted(name)) continue;
     RETURN_IF_ERROR(CheckMemberBytes(name, stat.size, stat.comp_method != ZIP_CM_STORE));
     ASSIGN_OR_RETURN(Array array, ReadArrayHeader(index, name, stat.size));
     if (!arrays_.emplace(name, std::move(array)).second) {

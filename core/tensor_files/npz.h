@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "core/tensor_files/npy_header.h"
 #include "core/tensor_files/tensor_source.h"
 
@@ -31,6 +33,10 @@ class NpzFile : public TensorSource {
   // member, or one of an unknown compression. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE: the file
   // cannot be opened.
   static absl::StatusOr<std::unique_ptr<NpzFile>> Open(const std::string& path);
+  // The same with those arrays alone for whose names `wanted` returns true; it is called for each.
+  // Others may be of any type.
+  static absl::StatusOr<std::unique_ptr<NpzFile>> Open(
+      const std::string& path, absl::FunctionRef<bool(absl::string_view)> wanted);
 
   std::vector<TensorInfo> List() const override;
   // Arrays in Fortran order come in C order. DATA_LOSS: the checksum is wrong, too.
@@ -49,7 +55,7 @@ class NpzFile : public TensorSource {
   NpzFile(std::string path, uint64_t file_bytes, std::unique_ptr<zip, Closer> archive)
       : path_(std::move(path)), file_bytes_(file_bytes), archive_(std::move(archive)) {}
 
-  absl::Status ReadDirectory();
+  absl::Status ReadDirectory(absl::FunctionRef<bool(absl::string_view)> wanted);
   absl::Status CheckMemberBytes(absl::string_view name, uint64_t member_bytes,
                                 bool compressed) const;
   absl::StatusOr<Array> ReadArrayHeader(uint64_t index, absl::string_view name,

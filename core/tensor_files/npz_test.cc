@@ -58,6 +58,21 @@ TEST_F(NpzTest, TheSameTensorsGiveTheSameBytes) {
   EXPECT_EQ(Written(&tensors), first);
 }
 
+TEST_F(NpzTest, ArraysThatAreNotWantedMayBeOfAnyType) {
+  std::string strings = EncodeNpyHeader({BundleDtype::kUint32, Shape({0})});
+  strings.replace(strings.find("<u4"), 3, "<U3");
+  WriteRawFile(path_, ZipArchive("names.npy", strings, /*compressed=*/false));
+  EXPECT_EQ(NpzFile::Open(path_).status().code(), absl::StatusCode::kUnimplemented);
+  std::vector<std::string> asked;
+  const auto file = NpzFile::Open(path_, [&](absl::string_view name) {
+    asked.emplace_back(name);
+    return false;
+  });
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(asked, testing::ElementsAre("names"));
+  EXPECT_TRUE((*file)->List().empty());
+}
+
 TEST_F(NpzTest, WhatIsNoArchiveIsRefused) {
   for (const char* content : {"", "PK", "this is not a zip archive, though it is long enough"}) {
     WriteRawFile(path_, content);
