@@ -209,9 +209,9 @@ const BadConfig kBadConfigs[] = {
     {"CsvHeader", "data { csv { header: ['a', ''] } }",
      "data.csv.header[1]: expected a column's name, found \"\""},
     {"FeaturesOfColumns", "data { features { name: 'features' } }",
-     "data.features: expected none without data.csv or tf_record, found 1"},
+     "data.features: expected none without data.csv, tf_record or npz, found 1"},
     {"LabelsOfColumns", "data { libsvm {} labels { name: 'label' } }",
-     "data.labels: expected none without data.csv or tf_record, found 1"},
+     "data.labels: expected none without data.csv, tf_record or npz, found 1"},
     {"ColumnsOfAFeature", "data { tf_record {} features { name: 'x' } }",
      "data.features[0].name: expected one of features, found \"x\""},
     {"TrainFiles", "data { train_files: 'a' }",
@@ -274,8 +274,11 @@ const BadConfig kBadConfigs[] = {
      "evaluation.exporters[1]: expected at most one exporter of each kind"},
     {"NoMetric", "evaluation { metrics {} }",
      "evaluation.metrics[0]: expected accuracy, top_k, auc, precision, recall, "
-     "mean_squared_error, mean_absolute_error, normalized_entropy, calibration or group_auc, found "
-     "none"},
+     "mean_squared_error, mean_absolute_error, normalized_entropy, calibration, group_auc or "
+     "retrieval, found none"},
+    {"RetrievalOfClasses", "evaluation { metrics { retrieval { k: 1 item_feature: 'item' } } }",
+     "evaluation.metrics[0].retrieval: expected a model with the loss IN_BATCH_SOFTMAX, found "
+     "SOFTMAX_CROSS_ENTROPY"},
     {"TopK", "evaluation { metrics { top_k { k: 4 } } }",
      "evaluation.metrics[0].top_k.k: expected 1..3 (the classes), found 4"},
     {"MetricTwice", "evaluation { metrics { recall {} } metrics { recall {} } }",

@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
+#include "core/data/block_records.h"
 #include "core/data/columnar_records.h"
+#include "core/data/columns/record_maker.h"
 #include "core/data/criteo_format.h"
 #include "core/data/csv_format.h"
 #include "core/data/data_files.h"
@@ -16,6 +18,7 @@
 #include "core/data/file_records.h"
 #include "core/data/libffm_format.h"
 #include "core/data/libsvm_format.h"
+#include "core/data/npz_blocks.h"
 #include "core/data/readable_records.h"
 #include "core/data/record_format.h"
 #include "core/data/record_selection.h"
@@ -69,8 +72,20 @@ class RecordFilesOpener {
 
   absl::StatusOr<Records> Read(const std::vector<std::string>& paths) const {
     if (config_.has_columnar()) return OpenColumnarRecords(paths, schema_, file_system_);
+    if (config_.has_npz()) return ReadBlocks(paths);
     ASSIGN_OR_RETURN(std::unique_ptr<const RecordFormat> format, Format(paths.front()));
     return FileRecords::Open(paths, std::move(format), config_.max_bad_records(), file_system_);
+  }
+
+  absl::StatusOr<Records> ReadBlocks(const std::vector<std::string>& paths) const {
+    ASSIGN_OR_RETURN(const std::shared_ptr<const RecordMaker> maker,
+                     RecordMaker::Create(config_, schema_, file_system_));
+    std::vector<std::unique_ptr<BlockFile>> files;
+    for (const std::string& path : paths) {
+      ASSIGN_OR_RETURN(std::unique_ptr<BlockFile> file, OpenNpzBlocks(path, *maker));
+      files.push_back(std::move(file));
+    }
+    return OpenBlockRecords(std::move(files), maker, config_.max_bad_records());
   }
 
   absl::StatusOr<Datasets> Split(const Records& records) const {

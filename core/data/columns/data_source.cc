@@ -9,6 +9,6 @@ bool HasNamedFiles(const v1::DataConfig& data) {
 
 bool HasColumns(const v1::DataConfig& data) { return data.has_csv() || HasLists(data); }
 
-bool HasLists(const v1::DataConfig& data) { return data.has_tf_record(); }
+bool HasLists(const v1::DataConfig& data) { return data.has_tf_record() || data.has_npz(); }
 
 }  // namespace keelson
