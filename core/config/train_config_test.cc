@@ -81,7 +81,8 @@ TEST(DefaultTrainConfigTest, TheCompiledInTextAndTheExamplesAreComplete) {
         "configs/mnist_cnn_batch_norm.textproto", "configs/mnist_early_stopping.textproto",
         "configs/mnist_residual.textproto", "configs/regression_mlp.textproto",
         "configs/textures_residual.textproto", "configs/two_towers.textproto",
-        "configs/clicks_embeddings.textproto", "configs/dlrm_toy.textproto"}) {
+        "configs/two_towers_pairs.textproto", "configs/clicks_embeddings.textproto",
+        "configs/dlrm_toy.textproto"}) {
     auto config = LoadTrainConfig(path);
     ASSERT_TRUE(config.ok()) << config.status();
     const absl::Status status = FinalizeTrainConfig(&*config);

@@ -1,4 +1,4 @@
-// How near the example configurations come to the best loss that their generated records allow,
+// How near the example configurations come to the best scores that their generated records allow,
 // with the real programs. Prints the figures.
 #include <cmath>
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "core/base/file.h"
 #include "core/data/generated_clicks.h"
 #include "core/data/generated_ctr.h"
+#include "core/data/generated_pairs.h"
 #include "core/data/generated_regression.h"
 #include "core/data/generated_textures.h"
 #include "core/data/generated_visits.h"
@@ -99,6 +100,19 @@ TEST(KnownLossTest, EmbeddingsComeNearTheBestLossOfClicks) {
 
 TEST(KnownLossTest, InteractionsOfEmbeddingsComeNearTheBestLossOfClicks) {
   ExpectNearTheBestLossOfClicks("dlrm_toy");
+}
+
+TEST(KnownLossTest, TwoTowersFindNearlyAsManyItemsAsCanBeFound) {
+  const auto last = Train("two_towers_pairs", 600);
+  ASSERT_TRUE(last.has_value());
+  const double recall = last->metrics.at("recall@10"), ndcg = last->metrics.at("ndcg@10");
+  std::printf("recall@10 %.4f, ndcg@10 %.4f\n", recall, ndcg);
+  // Four deviations of 20,000 records; that of one record is at most a half.
+  const double noise = 4 * 0.5 / std::sqrt(20000);
+  EXPECT_LE(recall, kBestPairRecall + noise);
+  EXPECT_GE(recall, 0.9 * kBestPairRecall - noise);
+  EXPECT_LE(ndcg, kBestPairNdcg + noise);
+  EXPECT_GE(ndcg, 0.9 * kBestPairNdcg - noise);
 }
 
 // Vectors that are 0 have gradients of 0: the machine without them has weights alone.

@@ -1,6 +1,6 @@
 """Compares what the evaluator reports with scikit-learn's figures for the same predictions.
 
-The predictions are computed by numpy, in doubles, from the exported weights of one dense layer. Skipped
+The predictions are computed by numpy, in doubles, from the exported weights of one dense layer or of embeddings. Skipped
 where Python has no scikit-learn; tests/interop/run.sh makes an environment that has it. Needs the release
 build's programs, in $KEELSON_BINARY_DIR or build/release/bin.
 """
@@ -68,8 +68,37 @@ evaluation {{
 """
 
 
+# Users who choose items, where what they have seen before counts, too.
+USERS, ITEMS, SEEN, DIM = 25, 40, 50, 4
+PAIR_CONFIG = f"""
+model {{
+  features {{ name: "user" id {{}} }}
+  features {{ name: "seen" bag {{}} }}
+  features {{ name: "item" id {{}} }}
+  layers {{ name: "user_rows" inputs: "user" embedding {{ rows: {USERS} dim: {DIM} }} }}
+  layers {{ name: "seen_rows" inputs: "seen" embedding_bag {{ rows: {SEEN} dim: {DIM} combiner: SUM }} }}
+  layers {{ name: "query" add {{}} inputs: "user_rows" inputs: "seen_rows" }}
+  layers {{ name: "found" inputs: "item" embedding {{ rows: {ITEMS} dim: {DIM} }} }}
+  loss {{ kind: IN_BATCH_SOFTMAX queries: "query" items: "found" }}
+}}
+optimizer {{ adam {{}} }}
+learning_rate {{ base: 0.02 }}
+data {{
+  csv {{}} train_files: "train.csv" eval_files: "test.csv"
+  features {{ name: "user" columns {{ integer {{}} }} }}
+  features {{ name: "seen" columns {{ integer {{}} separator: "|" }} }}
+  features {{ name: "item" columns {{ integer {{}} }} }}
+}}
+train {{ batch_size: 50 max_steps: 200 seed: 3 }}
+evaluation {{
+  batch_size: 70
+  METRICS
+}}
+"""
+
+
 class Run:
-    """A short training: what its evaluator reported, and the layer "score"."""
+    """A short training: what its evaluator reported, and the weights."""
 
     def __init__(self, config, names, write_data):
         with tempfile.TemporaryDirectory() as folder:
@@ -81,7 +110,7 @@ class Run:
             programs.run("chief", f"--config={config_file}", f"--data_dir={data}", f"--model_dir={model}")
             programs.run("keelson_ckpt", "export", model, os.path.join(folder, "weights.npz"))
             with np.load(os.path.join(folder, "weights.npz")) as weights:
-                self.kernel, self.bias = (weights[f"score/{part}"].astype(np.float64) for part in ("kernel", "bias"))
+                self.weights = {name: values.astype(np.float64) for name, values in weights.items()}
             with open(os.path.join(model, "eval", "metrics.jsonl"), encoding="utf-8") as file:
                 self.metrics = json.loads(file.readlines()[-1])
             with open(os.path.join(model, "eval", "reports", f"{self.metrics['step']}.json"), encoding="utf-8") as file:
@@ -103,7 +132,7 @@ class Evaluation:
         self.report = run.report
         pixels = np.array([pixels for pixels, _ in sets[1]], np.float64).reshape(-1, PIXELS) / 255
         self.labels = np.array([label for _, label in sets[1]])
-        self.scores = pixels @ run.kernel + run.bias
+        self.scores = pixels @ run.weights["score/kernel"] + run.weights["score/bias"]
 
 
 def draw_clicks(count, seed):
@@ -121,6 +150,24 @@ def write_clicks(path, clicks):
     with open(path, "w", encoding="utf-8") as file:
         for label, counts, user in clicks:
             file.write("\t".join([str(label), *map(str, counts), user, *["x"] * 25]) + "\n")
+
+
+def draw_pairs(count, seed):
+    """(user, seen, item): users have items that they choose often."""
+    generator = random.Random(seed)
+    pairs = []
+    for _ in range(count):
+        user = int(USERS * generator.random() ** 2)
+        item = (7 * user + int(10 * generator.random() ** 2)) % ITEMS
+        pairs.append((user, [generator.randrange(SEEN) for _ in range(generator.randrange(6))], item))
+    return pairs
+
+
+def write_pairs(path, pairs):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("user,seen,item\n")
+        for user, seen, item in pairs:
+            file.write(f"{user},{'|'.join(map(str, seen))},{item}\n")
 
 
 @unittest.skipUnless(HAS_SCIKIT_LEARN, "needs scikit-learn: see tests/interop/run.sh")
@@ -222,7 +269,8 @@ class Clicks(unittest.TestCase):
         cls.labels = np.array([label for label, _, _ in clicks])
         cls.users = np.array([user for _, _, user in clicks])
         numbers = np.log1p(np.array([counts for _, counts, _ in clicks], np.float64))
-        cls.scores = (numbers @ cls.run_of_clicks.kernel + cls.run_of_clicks.bias)[:, 0]
+        weights = cls.run_of_clicks.weights
+        cls.scores = (numbers @ weights["score/kernel"] + weights["score/bias"])[:, 0]
         cls.probabilities = 1 / (1 + np.exp(-cls.scores))
 
     def test_metrics(self):
@@ -271,6 +319,72 @@ class Clicks(unittest.TestCase):
             scores = np.clip(self.scores[self.labels == label], edges[0], edges[-1])
             expected, _ = np.histogram(scores, edges)
             self.assertEqual([each["counts"][label] for each in bins], expected.tolist())
+
+
+@unittest.skipUnless(HAS_SCIKIT_LEARN, "needs scikit-learn: see tests/interop/run.sh")
+class Retrieval(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.pairs = draw_pairs(300, 2)
+
+        def write_data(folder):
+            write_pairs(os.path.join(folder, "train.csv"), draw_pairs(2000, 1))
+            write_pairs(os.path.join(folder, "test.csv"), cls.pairs)
+
+        by_user = 'item_feature: "item" query_feature: "user"'
+        names = ['retrieval { measure: RECALL k: 5 item_feature: "item" }']
+        names.append('retrieval { measure: NDCG k: 5 item_feature: "item" }')
+        names.append(f"retrieval {{ measure: RECALL k: 7 {by_user} }}")
+        names.append(f"retrieval {{ measure: NDCG k: 7 {by_user} }}")
+        names.append(f'retrieval {{ measure: HIT_RATE k: 1 {by_user} exclude_features: "seen" }}')
+        names.append(f'retrieval {{ measure: NDCG k: 9 {by_user} exclude_features: "seen" }}')
+        run = Run(PAIR_CONFIG, names, write_data)
+        cls.metrics = run.metrics
+        cls.items = np.unique([item for _, _, item in cls.pairs])
+        rows = [run.weights[f"{layer}/embeddings"] for layer in ("user_rows", "seen_rows", "found")]
+        queries = np.array([rows[0][user] + rows[1][seen].sum(axis=0) for user, seen, _ in cls.pairs])
+        cls.scores = queries @ rows[2][cls.items].T
+
+    def first_of_each_user(self):
+        """The first record of each user, and which of the items are those of all of its records."""
+        first = {}
+        for record, (user, _, item) in enumerate(self.pairs):
+            first.setdefault(user, (record, np.zeros(len(self.items), bool)))[1][self.items == item] = True
+        return first.values()
+
+    def assert_metric(self, name, expected):
+        self.assertTrue(0.05 < expected < 0.999, "the model is to know something, but not everything")
+        self.assertAlmostEqual(self.metrics[name], expected, delta=TOLERANCE, msg=name)
+
+    def test_each_record_is_a_query(self):
+        own = np.searchsorted(self.items, [item for _, _, item in self.pairs])
+        labels = range(len(self.items))
+        self.assert_metric("recall@5", metrics.top_k_accuracy_score(own, self.scores, k=5, labels=labels))
+        relevant = np.eye(len(self.items))[own]
+        self.assert_metric("ndcg@5", metrics.ndcg_score(relevant, self.scores, k=5))
+
+    def test_each_user_is_a_query(self):
+        shares, scores, relevant = [], [], []
+        for record, wanted in self.first_of_each_user():
+            best = np.argsort(-self.scores[record])[:7]
+            shares.append(wanted[best].sum() / wanted.sum())
+            scores.append(self.scores[record])
+            relevant.append(wanted)
+        self.assert_metric("recall@7", np.mean(shares))
+        self.assert_metric("ndcg@7", metrics.ndcg_score(np.array(relevant, float), np.array(scores), k=7))
+
+    def test_items_that_were_seen_are_left_out(self):
+        hits, gains, lost = [], [], 0
+        for record, wanted in self.first_of_each_user():
+            ranked = ~np.isin(self.items, self.pairs[record][1])
+            lost += (wanted & ~ranked).sum()
+            wanted, scores = wanted[ranked], self.scores[record][ranked]
+            if wanted.any():
+                hits.append(wanted[np.argmax(scores)])
+                gains.append(metrics.ndcg_score([wanted.astype(float)], [scores], k=9))
+        self.assertGreater(lost, 0, "some of the items to be found are to be among those that were seen")
+        self.assert_metric("hit_rate@1", np.mean(hits))
+        self.assert_metric("ndcg@9", np.mean(gains))
 
 
 if __name__ == "__main__":
