@@ -17,9 +17,7 @@
 #include "core/base/file_system.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread.h"
-#include "core/data/columns/data_source.h"
 #include "core/data/dataset.h"
-#include "core/data/open_datasets.h"
 #include "core/device/factory/device_factory.h"
 #include "core/stored_model/stored_model.h"
 #include "core/tensor_files/pending_file.h"
@@ -28,37 +26,13 @@
 namespace keelson {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Dataset>> OpenRecords(const PredictOptions& options,
-                                                     const v1::TrainConfig& config,
-                                                     RecordSchema schema) {
-  v1::DataConfig data = config.data();
-  if (!options.data_dir.empty()) data.set_data_dir(options.data_dir);
-  if (!options.files.empty()) {
-    if (!HasNamedFiles(data)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--files: expected a model of ", kSourcesWithFiles,
-                       " files, found one of generated records or IDX files"));
-    }
-    data.clear_train_subset();
-    data.clear_eval_subset();
-    data.mutable_train_files()->Assign(options.files.begin(), options.files.end());
-    *data.mutable_eval_files() = data.train_files();
-  }
-  if (options.no_labels) {
-    schema.labels.clear();
-    data.clear_labels();
-  }
-  ASSIGN_OR_RETURN(Datasets datasets, OpenDatasets(data, schema, config.train().seed()));
-  return options.train ? std::move(datasets.train) : std::move(datasets.eval);
-}
-
 // Scores the records of a dataset batch by batch.
 class Scoring {
  public:
   Scoring(const Dataset* records, StoredModel* model, const PredictOptions& options)
       : records_(records),
         model_(model),
-        text_(&model->spec(), {options.json, options.features, !options.no_labels}),
+        text_(&model->spec(), {options.json, options.features, !options.records.no_labels}),
         batch_size_(options.batch_size),
         num_records_(options.limit == 0 ? records->num_records()
                                         : std::min(options.limit, records->num_records())) {}
@@ -133,7 +107,7 @@ absl::Status PredictRecords(const PredictOptions& options, std::ostream* out, st
   ASSIGN_OR_RETURN(const std::unique_ptr<StoredModel> model,
                    StoredModel::Create(config, device.get()));
   ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> records,
-                   OpenRecords(options, config, model->spec().records));
+                   OpenRecords(options.records, config, model->spec().records));
   RETURN_IF_ERROR(model->Load(prefix, FileSystem::Real()));
   const absl::Duration start = Clock::Real()->Monotonic();
   Scoring scoring(records.get(), model.get(), options);

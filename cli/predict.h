@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
+#include "cli/command_records.h"
 #include "core/checkpoint/snapshot_info.h"
 
 namespace keelson {
@@ -17,14 +17,7 @@ struct PredictOptions {
   ForeignPaths foreign = ForeignPaths::kRefused;
   // The TrainConfig; empty: train_config.textproto beside the snapshot.
   std::string config_path;
-  // In place of the configuration's.
-  std::string data_dir;
-  // Names of files in data_dir, with "*" for any characters: all of their records are scored. None:
-  // the records that evaluate, or with `train` those that train.
-  std::vector<std::string> files;
-  bool train = false;
-  // The records have no labels.
-  bool no_labels = false;
+  CommandRecords records;
   int64_t limit = 0;  // of records; 0: all
   int64_t batch_size = 1000;
   int threads = 0;  // of the device; 0: one per core
@@ -36,9 +29,8 @@ struct PredictOptions {
 
 // Writes a line for each record, in their order (PredictionText), and a summary to `log`: how many,
 // how fast, and which snapshot. While one batch is computed the next one is read.
-// INVALID_ARGUMENT: `files` of generated records or IDX files. ALREADY_EXISTS: the file to write
-// exists. Errors of ResolveSnapshot, OpenDatasets and StoredModel; what is written then is
-// incomplete, and a file is not made.
+// ALREADY_EXISTS: the file to write exists. Errors of ResolveSnapshot, OpenRecords and StoredModel;
+// what is written then is incomplete, and a file is not made.
 absl::Status PredictRecords(const PredictOptions& options, std::ostream* out, std::ostream* log);
 
 }  // namespace keelson

@@ -50,16 +50,16 @@ TEST_F(PredictTest, ScoresTheRecordsThatEvaluate) {
 TEST_F(PredictTest, OrThoseThatTrainOrAFew) {
   options_.limit = 2;
   EXPECT_EQ(Predicted(), "record,label,probability\n0,1,0.9890131\n1,0,0.26894143\n");
-  options_.train = true;
+  options_.records.train = true;
   EXPECT_EQ(Predicted(), "record,label,probability\n0,1,0.62245935\n");
 }
 
 TEST_F(PredictTest, OrThoseOfOtherFiles) {
   model_.WriteText("new_1", "1 2:1\n");
   model_.WriteText("new_2", "1 2:-1\n");
-  options_.files = {"new_*"};
+  options_.records.files = {"new_*"};
   EXPECT_EQ(Predicted(), "record,label,probability\n0,1,0.26894143\n1,1,0.7310586\n");
-  options_.files = {"nothing_*"};
+  options_.records.files = {"nothing_*"};
   ExpectError(absl::StatusCode::kNotFound, "nothing_*");
 }
 
@@ -73,7 +73,7 @@ TEST_F(PredictTest, LinesOfJsonHaveTheFeatures) {
 }
 
 TEST_F(PredictTest, RecordsWithoutLabels) {
-  options_.no_labels = true;
+  options_.records.no_labels = true;
   options_.limit = 1;
   EXPECT_EQ(Predicted(), "record,probability\n0,0.9890131\n");
 }
@@ -89,9 +89,9 @@ TEST_F(PredictTest, ColumnsWithoutThatOfTheLabel) {
   model_.WriteText("train_config.textproto",
                    std::string(config).replace(begin, end + 1 - begin, data));
   model_.WriteText("new.csv", "ids,price\n1:1|3:2,7\n2:1,8\n");
-  options_.files = {"new.csv"};
+  options_.records.files = {"new.csv"};
   ExpectError(absl::StatusCode::kInvalidArgument, "expected a column \"bought\"");
-  options_.no_labels = true;
+  options_.records.no_labels = true;
   EXPECT_EQ(Predicted(), "record,probability\n0,0.9890131\n1,0.26894143\n");
 }
 
@@ -108,7 +108,7 @@ TEST_F(PredictTest, WritesAFileThatIsNotThere) {
 
 TEST_F(PredictTest, ALineThatIsNoRecordLeavesNoFile) {
   model_.WriteText("bad", "1 1:1\n1 1:x\n");
-  options_.files = {"bad"};
+  options_.records.files = {"bad"};
   options_.out = model_.Path("scores.csv");
   options_.batch_size = 1;
   ExpectError(absl::StatusCode::kInvalidArgument, "bad:2:5: expected");
@@ -129,7 +129,7 @@ TEST_F(PredictTest, FilesOfGeneratedRecords) {
   model_.WriteText(
       "train_config.textproto",
       std::string(config).replace(begin, end + 1 - begin, "data { generated_ctr {} }"));
-  options_.files = {"test"};
+  options_.records.files = {"test"};
   ExpectError(absl::StatusCode::kInvalidArgument, "--files: expected a model of libsvm");
 }
 

@@ -16,6 +16,7 @@
 #include "cli/ckpt_tables.h"
 #include "cli/command_line.h"
 #include "cli/export_onnx.h"
+#include "cli/export_vectors.h"
 #include "cli/table_text.h"
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
@@ -42,6 +43,7 @@ struct Flags {
   bool foreign_paths = false;
   ExportOptions to;
   OnnxOptions onnx;
+  VectorOptions vectors;
   ImportOptions from;
 };
 
@@ -88,6 +90,12 @@ absl::StatusOr<int> WriteOnnx(const Flags& flags) {
   OnnxOptions options = flags.onnx;
   options.foreign = Foreign(flags);
   return Done(ExportOnnx(options, &std::cout));
+}
+
+absl::StatusOr<int> WriteVectors(const Flags& flags) {
+  VectorOptions options = flags.vectors;
+  options.foreign = Foreign(flags);
+  return Done(ExportVectors(options, &std::cout));
 }
 
 absl::StatusOr<int> Import(const Flags& flags) {
@@ -182,6 +190,33 @@ void AddOnnx(CLI::App* app, Flags* flags, Command* command) {
   onnx->callback([=] { *command = [=] { return WriteOnnx(*flags); }; });
 }
 
+void AddVectors(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* vectors = app->add_subcommand(
+      "vectors",
+      "Writes the vectors of items or queries of a model with the loss IN_BATCH_SOFTMAX");
+  VectorOptions* options = &flags->vectors;
+  vectors->add_option("NAME", options->snapshot, kSnapshotHelp)->required();
+  vectors->add_option("OUT", options->out, "File to write: FILE.npz, else safetensors")->required();
+  vectors
+      ->add_option("--feature", options->feature,
+                   "The feature whose ids get a vector each, that of the first record with the id")
+      ->required();
+  vectors->add_flag("--queries", options->queries, "The queries' vectors, not the items'");
+  vectors->add_option("--config", options->config_path,
+                      "TrainConfig (default: train_config.textproto beside the snapshot)");
+  vectors->add_option("--data_dir", options->records.data_dir,
+                      "The files' directory (default: the configuration's)");
+  vectors->add_option("--files", options->records.files,
+                      "Names of files in it, with \"*\" for any characters, all of whose records "
+                      "are read (default: the records that evaluate)");
+  vectors->add_flag("--train", options->records.train, "Reads the records that train");
+  vectors->add_option("--batch_size", options->batch_size, "Records at a time, default 1000")
+      ->check(CLI::Range(1, 1 << 20));
+  vectors->add_flag("--force", options->force, "Replaces OUT if it exists");
+  AddForeignPaths(vectors, flags);
+  vectors->callback([=] { *command = [=] { return WriteVectors(*flags); }; });
+}
+
 void AddImport(CLI::App* app, Flags* flags, Command* command) {
   CLI::App* from = app->add_subcommand(
       "import", "Makes a snapshot for a job to start from: values only, no optimizer's slots");
@@ -254,6 +289,7 @@ int main(int argc, char** argv) {
   keelson::AddDiff(&app, &flags, &command);
   keelson::AddExport(&app, &flags, &command);
   keelson::AddOnnx(&app, &flags, &command);
+  keelson::AddVectors(&app, &flags, &command);
   keelson::AddImport(&app, &flags, &command);
   keelson::AddMerge(&app, &flags, &command);
   keelson::AddRollback(&app, &flags, &command);

@@ -20,13 +20,13 @@ int main(int argc, char** argv) {
       ->required();
   app.add_option("--config", options.config_path,
                  "TrainConfig (default: train_config.textproto beside the snapshot)");
-  app.add_option("--data_dir", options.data_dir,
+  app.add_option("--data_dir", options.records.data_dir,
                  "The files' directory (default: the configuration's)");
-  app.add_option("--files", options.files,
+  app.add_option("--files", options.records.files,
                  "Names of files in it, with \"*\" for any characters, all of whose records are "
                  "scored (default: the records that evaluate)");
-  app.add_flag("--train", options.train, "Scores the records that train");
-  app.add_flag("--no_labels", options.no_labels, "The records have no labels");
+  app.add_flag("--train", options.records.train, "Scores the records that train");
+  app.add_flag("--no_labels", options.records.no_labels, "The records have no labels");
   app.add_option("--limit", options.limit, "At most so many records (0: all)")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);

@@ -53,14 +53,24 @@ absl::Status StoredModel::Load(const std::string& prefix, FileSystem* file_syste
   return absl::OkStatus();
 }
 
-absl::Status StoredModel::Predict(Batch* batch, std::vector<float>* outputs) {
+absl::Status StoredModel::Prepare(Batch* batch) {
   if (batch->features.size() == spec().records.features.size()) indexer_.Index(batch);
   RETURN_IF_ERROR(CheckFeatures(spec(), *batch));
-  if (rows_ != nullptr) RETURN_IF_ERROR(LoadRows(*batch, rows_.get(), &buffer_, model_.get()));
+  return rows_ == nullptr ? absl::OkStatus()
+                          : LoadRows(*batch, rows_.get(), &buffer_, model_.get());
+}
+
+absl::Status StoredModel::Predict(Batch* batch, std::vector<float>* outputs) {
+  RETURN_IF_ERROR(Prepare(batch));
   RETURN_IF_ERROR(model_->Predict(*batch, outputs));
   const LossSpec& loss = spec().main_loss();
   ScoresToProbabilities(loss.kind, loss.outputs, absl::MakeSpan(*outputs));
   return absl::OkStatus();
+}
+
+absl::Status StoredModel::PredictPairs(Batch* batch, PairVectors* pairs) {
+  RETURN_IF_ERROR(Prepare(batch));
+  return model_->PredictPairs(*batch, pairs);
 }
 
 }  // namespace keelson

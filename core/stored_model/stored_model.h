@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/file_system.h"
 #include "core/device/device.h"
+#include "core/model/evaluation_pass.h"
 #include "core/model/model.h"
 #include "core/model/spec/batch.h"
 #include "core/model/spec/model_spec.h"
@@ -40,9 +41,14 @@ class StoredModel {
   // cross-entropies, otherwise the scores, of the main loss, [n, outputs]. INVALID_ARGUMENT:
   // CheckFeatures. Errors of the device, which keeps failing then, and of SnapshotRows.
   absl::Status Predict(Batch* batch, std::vector<float>* outputs);
+  // Likewise Model::PredictPairs.
+  absl::Status PredictPairs(Batch* batch, PairVectors* pairs);
 
  private:
   StoredModel(const v1::TrainConfig& config, std::unique_ptr<Model> model);
+
+  // Gives the model what it needs for the batch.
+  absl::Status Prepare(Batch* batch);
 
   const v1::TrainConfig config_;
   const std::unique_ptr<Model> model_;
