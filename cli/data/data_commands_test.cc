@@ -71,6 +71,17 @@ TEST_F(DataCommandsTest, StatisticsOfTfRecords) {
   EXPECT_THAT(table, HasSubstr("y       list of whole  50.0 %   2"));
 }
 
+TEST_F(DataCommandsTest, FilesOfColumnsOfAnotherKind) {
+  files_.SetContent("/d/a", std::string("PAR1\x15\0\x15", 7));
+  EXPECT_EQ(
+      Statistics({"/d/a"}),
+      "/d/a: expected CSV or TFRecord, found a Parquet file, which data { parquet {} } reads");
+  files_.SetContent("/d/a", "PK\x03\x04");
+  EXPECT_EQ(
+      Statistics({"/d/a"}),
+      "/d/a: expected CSV or TFRecord, found an archive; those of NumPy data { npz {} } reads");
+}
+
 TEST_F(DataCommandsTest, FilesThatCannotBeRead) {
   files_.SetContent("/d/a.csv", "a,b\n1,2\n3\n");
   EXPECT_EQ(Statistics({"/d/a.csv"}), "/d/a.csv:3:2: expected 2 columns, found 1");

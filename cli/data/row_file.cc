@@ -1,12 +1,16 @@
 #include "cli/data/row_file.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "core/base/status_macros.h"
-#include "core/data/columnar_file.h"
+#include "core/data/columnar_layout.h"
 #include "core/data/csv_line.h"
 #include "core/data/record_framing.h"
 
@@ -24,6 +28,23 @@ absl::StatusOr<bool> IsCsv(const RowFileOptions& options) {
   return !absl::EndsWith(name, ".tfrecord") && !absl::EndsWith(name, ".tfrecords");
 }
 
+// Says what a file is that has columns of another kind.
+absl::Status CheckHasRows(const std::string& path, FileSystem* file_system) {
+  constexpr absl::string_view kParquet = "PAR1", kZip = "PK\x03\x04";
+  ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> file, file_system->OpenForRead(path));
+  std::string begin(std::min<uint64_t>(file->size(), kColumnarMagic.size()), '\0');
+  RETURN_IF_ERROR(file->Read(0, begin.size(), begin.data()));
+  const char* const found =
+      begin == kColumnarMagic
+          ? "a columnar file, which data { columnar {} } reads and \"keelson_data stats\" describes"
+      : absl::StartsWith(begin, kParquet) ? "a Parquet file, which data { parquet {} } reads"
+      : absl::StartsWith(begin, kZip)     ? "an archive; those of NumPy data { npz {} } reads"
+                                          : nullptr;
+  if (found == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": expected CSV or TFRecord, found ", found));
+}
+
 absl::Status CheckSeparator(const std::string& separator) {
   if (separator.size() <= 1 || separator == "tab") return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -34,13 +55,7 @@ absl::Status CheckSeparator(const std::string& separator) {
 
 absl::StatusOr<std::unique_ptr<RowFile>> RowFile::Open(const RowFileOptions& options,
                                                        FileSystem* file_system) {
-  ASSIGN_OR_RETURN(const bool columnar, IsColumnarFile(options.path, file_system));
-  if (columnar) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        options.path,
-        ": expected CSV or TFRecord, found a columnar file, which data { columnar {} } "
-        "reads and \"keelson_data stats\" describes"));
-  }
+  RETURN_IF_ERROR(CheckHasRows(options.path, file_system));
   ASSIGN_OR_RETURN(const bool csv, IsCsv(options));
   RETURN_IF_ERROR(CheckSeparator(options.csv.separator()));
   ASSIGN_OR_RETURN(std::unique_ptr<RecordFile> file,

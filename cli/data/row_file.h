@@ -32,8 +32,8 @@ struct RowFileOptions {
 // Not thread-safe.
 class RowFile {
  public:
-  // INVALID_ARGUMENT: another format, a columnar file, or a header that is malformed. Others:
-  // RecordFile::Open's.
+  // INVALID_ARGUMENT: another format, a columnar or Parquet file or an archive, or a header that is
+  // malformed. Others: RecordFile::Open's.
   static absl::StatusOr<std::unique_ptr<RowFile>> Open(const RowFileOptions& options,
                                                        FileSystem* file_system);
 
