@@ -5,16 +5,16 @@
 namespace keelson {
 
 void BlockColumn::Add(absl::string_view text) {
-  text_bytes_.append(text.data(), text.size());
+  text_bytes_.insert(text_bytes_.end(), text.begin(), text.end());
   text_ends_.push_back(text_bytes_.size());
 }
 
 void BlockColumn::Finish() {
-  texts_.clear();
+  text_bytes_.push_back('\0');  // behind the last text, too, a byte may be read
   texts_.reserve(text_ends_.size());
   size_t begin = 0;
   for (const uint64_t end : text_ends_) {
-    texts_.push_back(absl::string_view(text_bytes_).substr(begin, end - begin));
+    texts_.emplace_back(text_bytes_.data() + begin, end - begin);
     begin = end;
   }
 }

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,7 +31,7 @@ class BlockColumn {
   void Set(std::vector<float> numbers) { numbers_ = std::move(numbers); }
   void SetEnds(std::vector<uint64_t> ends) { ends_ = std::move(ends); }
 
-  // Call when all values are there, before Value.
+  // Call once when all values are there, before Value.
   void Finish();
 
   // How many values there are.
@@ -56,13 +55,13 @@ class BlockColumn {
   size_t width_;
   std::vector<int64_t> integers_;
   std::vector<float> numbers_;
-  std::string text_bytes_;
+  std::vector<char> text_bytes_;     // which stay where they are when the column is moved
   std::vector<uint64_t> text_ends_;  // in text_bytes_
   std::vector<absl::string_view> texts_;
   std::vector<uint64_t> ends_;
 };
 
-// In the order of RecordMaker::columns(). Not moved once it is complete, as views show it.
+// In the order of RecordMaker::columns().
 struct ColumnBlock {
   int64_t records = 0;
   std::vector<BlockColumn> columns;
