@@ -209,23 +209,20 @@ const BadConfig kBadConfigs[] = {
     {"CsvHeader", "data { csv { header: ['a', ''] } }",
      "data.csv.header[1]: expected a column's name, found \"\""},
     {"FeaturesOfColumns", "data { features { name: 'features' } }",
-     "data.features: expected none without data.csv, tf_record or npz, found 1"},
+     "data.features: expected none without data.csv, tf_record, npz or parquet, found 1"},
     {"LabelsOfColumns", "data { libsvm {} labels { name: 'label' } }",
-     "data.labels: expected none without data.csv, tf_record or npz, found 1"},
+     "data.labels: expected none without data.csv, tf_record, npz or parquet, found 1"},
     {"ColumnsOfAFeature", "data { tf_record {} features { name: 'x' } }",
      "data.features[0].name: expected one of features, found \"x\""},
     {"TrainFiles", "data { train_files: 'a' }",
-     "data.train_files: expected none without data.libsvm, libffm, criteo, csv, tf_record, npz or "
-     "columnar, "
-     "found 1"},
+     "data.train_files: expected none without data.libsvm, libffm, criteo, csv, "
+     "tf_record, npz, parquet or columnar, found 1"},
     {"EvalFiles", "data { eval_files: ['a', 'b'] }",
-     "data.eval_files: expected none without data.libsvm, libffm, criteo, csv, tf_record, npz or "
-     "columnar, "
-     "found 2"},
+     "data.eval_files: expected none without data.libsvm, libffm, criteo, csv, "
+     "tf_record, npz, parquet or columnar, found 2"},
     {"BadRecordsOfIdx", "data { max_bad_records: 3 }",
-     "data.max_bad_records: expected none without data.libsvm, libffm, criteo, csv, tf_record, npz "
-     "or columnar, "
-     "found 3"},
+     "data.max_bad_records: expected none without data.libsvm, libffm, criteo, csv, "
+     "tf_record, npz, parquet or columnar, found 3"},
     {"CtrRecords", "data { generated_ctr { train_records: -1 } }",
      "data.generated_ctr.train_records: expected > 0, found -1"},
     {"PairRecords", "data { generated_pairs { eval_records: -1 } }",

@@ -19,6 +19,7 @@
 #include "core/data/libffm_format.h"
 #include "core/data/libsvm_format.h"
 #include "core/data/npz_blocks.h"
+#include "core/data/parquet/parquet_blocks.h"
 #include "core/data/readable_records.h"
 #include "core/data/record_format.h"
 #include "core/data/record_selection.h"
@@ -72,7 +73,7 @@ class RecordFilesOpener {
 
   absl::StatusOr<Records> Read(const std::vector<std::string>& paths) const {
     if (config_.has_columnar()) return OpenColumnarRecords(paths, schema_, file_system_);
-    if (config_.has_npz()) return ReadBlocks(paths);
+    if (config_.has_npz() || config_.has_parquet()) return ReadBlocks(paths);
     ASSIGN_OR_RETURN(std::unique_ptr<const RecordFormat> format, Format(paths.front()));
     return FileRecords::Open(paths, std::move(format), config_.max_bad_records(), file_system_);
   }
@@ -82,7 +83,9 @@ class RecordFilesOpener {
                      RecordMaker::Create(config_, schema_, file_system_));
     std::vector<std::unique_ptr<BlockFile>> files;
     for (const std::string& path : paths) {
-      ASSIGN_OR_RETURN(std::unique_ptr<BlockFile> file, OpenNpzBlocks(path, *maker));
+      ASSIGN_OR_RETURN(std::unique_ptr<BlockFile> file, config_.has_npz()
+                                                            ? OpenNpzBlocks(path, *maker)
+                                                            : OpenParquetBlocks(path, *maker));
       files.push_back(std::move(file));
     }
     return OpenBlockRecords(std::move(files), maker, config_.max_bad_records());

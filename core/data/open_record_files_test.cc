@@ -76,6 +76,13 @@ TEST_F(OpenRecordFilesTest, SubsetsOfTheSameFiles) {
   EXPECT_THAT(FirstIds(*data->eval), ElementsAre(8, 9));
 }
 
+TEST_F(OpenRecordFilesTest, ParquetHasAReaderOfItsOwn) {
+  // Of files of the system alone, if the build has one.
+  const absl::Status status = Open("parquet {}", {{{"x", {}, FeatureKind::kId}}, {}}).status();
+  EXPECT_TRUE(absl::IsNotFound(status) || absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/d/a"));
+}
+
 TEST_F(OpenRecordFilesTest, ASubsetThatTheFilesHaveNot) {
   const auto data = Open("libsvm {} train_files: 'a' train_subset { end: 9 }");
   EXPECT_EQ(data.status(),

@@ -9,6 +9,8 @@ bool HasNamedFiles(const v1::DataConfig& data) {
 
 bool HasColumns(const v1::DataConfig& data) { return data.has_csv() || HasLists(data); }
 
-bool HasLists(const v1::DataConfig& data) { return data.has_tf_record() || data.has_npz(); }
+bool HasLists(const v1::DataConfig& data) {
+  return data.has_tf_record() || data.has_npz() || data.has_parquet();
+}
 
 }  // namespace keelson

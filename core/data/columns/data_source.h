@@ -18,8 +18,8 @@ bool HasLists(const v1::DataConfig& data);
 
 // The sources of these kinds, for messages.
 inline constexpr char kSourcesWithFiles[] =
-    "libsvm, libffm, criteo, csv, tf_record, npz or columnar";
-inline constexpr char kSourcesWithColumns[] = "csv, tf_record or npz";
+    "libsvm, libffm, criteo, csv, tf_record, npz, parquet or columnar";
+inline constexpr char kSourcesWithColumns[] = "csv, tf_record, npz or parquet";
 
 }  // namespace keelson
 
