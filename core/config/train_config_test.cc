@@ -90,6 +90,21 @@ TEST(DefaultTrainConfigTest, TheCompiledInTextAndTheExamplesAreComplete) {
   }
 }
 
+TEST(FinalizeTrainConfigTest, EarlyStoppingAndExportersKnowMetricsOfRetrieval) {
+  const auto config = LoadTrainConfig("configs/two_towers_pairs.textproto");
+  ASSERT_TRUE(config.ok()) << config.status();
+  v1::TrainConfig by_recall = *config;
+  auto* const stopping = by_recall.mutable_evaluation()->mutable_early_stopping();
+  stopping->set_metric("recall@10");
+  stopping->set_patience(3);
+  by_recall.mutable_evaluation()->add_exporters()->mutable_best()->set_metric("ndcg@10");
+  v1::TrainConfig by_another = by_recall;
+  EXPECT_TRUE(FinalizeTrainConfig(&by_recall).ok());
+  by_another.mutable_evaluation()->mutable_early_stopping()->set_metric("recall@20");
+  EXPECT_THAT(std::string(FinalizeTrainConfig(&by_another).message()),
+              HasSubstr("expected one of \"loss\", \"recall@10\", \"ndcg@10\", \"recall@50\""));
+}
+
 TEST(FinalizeTrainConfigTest, FillsTheDefaultsThatTheProtoNames) {
   const v1::TrainConfig config = Finalized(kMinimal);
   const auto& layers = config.model().layers();

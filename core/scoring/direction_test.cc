@@ -15,8 +15,9 @@ TEST(DirectionTest, LessIsBetterForTheLossAndErrors) {
     EXPECT_TRUE(IsBetter(name, 0.25, 0.5));
     EXPECT_EQ(Gain(name, 0.25, 0.5), 0.25);
   }
-  for (const char* name : {"accuracy", "top_5", "auc", "auc_pr", "precision", "recall",
-                           "group_auc/calibration", "group_auc_mean/user"}) {
+  for (const char* name :
+       {"accuracy", "top_5", "auc", "auc_pr", "precision", "recall", "group_auc/calibration",
+        "group_auc_mean/user", "recall@10", "hit_rate@10", "ndcg@10"}) {
     EXPECT_EQ(DirectionOf(name), Direction::kMore) << name;
     EXPECT_TRUE(IsBetter(name, 0.5, 0.25));
     EXPECT_EQ(Gain(name, 0.25, 0.5), -0.25);
