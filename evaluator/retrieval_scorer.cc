@@ -65,10 +65,11 @@ absl::Status RetrievalScorer::Rank(const Batch& batch, const PairVectors& pairs,
   });
 }
 
-std::map<std::string, double> RetrievalScorer::Values() const {
-  std::map<std::string, double> values;
-  for (const RetrievalTally& tally : tallies_) values.merge(tally.Values());
-  return values;
+void RetrievalScorer::AddTo(EvaluationOutcome* outcome) const {
+  for (const RetrievalTally& tally : tallies_) {
+    outcome->metrics.merge(tally.Values());
+    outcome->report.retrieval.push_back(tally.Report());
+  }
 }
 
 }  // namespace keelson

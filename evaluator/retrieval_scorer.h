@@ -3,9 +3,7 @@
 #define KEELSON_EVALUATOR_RETRIEVAL_SCORER_H_
 
 #include <cstddef>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,6 +14,7 @@
 #include "core/model/model.h"
 #include "core/model/spec/batch.h"
 #include "core/model/spec/metrics.h"
+#include "core/scoring/evaluation_tally.h"
 #include "core/scoring/retrieval_tally.h"
 
 namespace keelson {
@@ -32,8 +31,8 @@ class RetrievalScorer {
   void AddItems(const Batch& batch, const PairVectors& pairs);
   // The model has the batch's rows. Errors of Model::PredictPairs and ItemScores.
   absl::Status AddQueries(const Batch& batch);
-  // RetrievalTally::Values of all metrics.
-  std::map<std::string, double> Values() const;
+  // Adds the metrics, and to the report what they are of.
+  void AddTo(EvaluationOutcome* outcome) const;
 
  private:
   absl::Status Rank(const Batch& batch, const PairVectors& pairs, size_t tally);

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <numeric>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/clock.h"
 #include "core/base/fresh_directory_testing.h"
@@ -17,6 +21,7 @@
 #include "core/device/factory/device_factory.h"
 #include "evaluator/snapshot_scorer.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace keelson {
 namespace {
@@ -122,6 +127,13 @@ TEST(RetrievalScorerTest, RanksAllItemsOfTheRecordsForEachQuery) {
   EXPECT_DOUBLE_EQ(metrics.at("hit_rate@2"), hits / static_cast<double>(hit_of_user.size()));
   EXPECT_EQ(metrics.count("accuracy"), 1u);
   EXPECT_EQ(metrics.size(), 4u) << "with the loss";
+  const std::set<uint64_t> distinct(batch.features[1].ids.begin(), batch.features[1].ids.end());
+  const auto report = nlohmann::json::parse(scored->report, nullptr, /*allow_exceptions=*/false);
+  EXPECT_EQ(report["retrieval"][0]["metrics"], (std::vector<std::string>{"recall@3"}));
+  EXPECT_EQ(report["retrieval"][0]["items"], distinct.size());
+  EXPECT_EQ(report["retrieval"][0]["queries"], 100);
+  EXPECT_EQ(report["retrieval"][1]["metrics"], (std::vector<std::string>{"hit_rate@2"}));
+  EXPECT_EQ(report["retrieval"][1]["queries"], hit_of_user.size());
   EXPECT_GT(found, 0);
   EXPECT_LT(found, 100);
 }

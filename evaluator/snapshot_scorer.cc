@@ -120,7 +120,7 @@ absl::StatusOr<EvaluationOutcome> SnapshotScorer::Evaluate(RowSource* rows) {
   EvaluationOutcome outcome = tally.Finish();
   if (retrieval.empty()) return outcome;
   RETURN_IF_ERROR(ForEachBatch(rows, [&](int64_t) { return retrieval.AddQueries(batch_); }));
-  outcome.metrics.merge(retrieval.Values());
+  retrieval.AddTo(&outcome);
   return outcome;
 }
 

@@ -317,8 +317,11 @@ TEST(EvaluationTallyTest, OfPairsKnowsTheSumsAlone) {
             (std::map<std::string, double>{{"loss", 2}, {"accuracy", 0.5}, {"top_3", 1}}));
   Json report = Parsed(outcome.report);
   report.erase("time");
-  EXPECT_EQ(report,
-            Json({{"step", 0}, {"kind", "retrieval"}, {"examples", 4}, {"wrong", Json::array()}}));
+  EXPECT_EQ(report, Json({{"step", 0},
+                          {"kind", "retrieval"},
+                          {"examples", 4},
+                          {"retrieval", Json::array()},
+                          {"wrong", Json::array()}}));
 }
 
 TEST(EvaluationTallyTest, RegressionByHand) {

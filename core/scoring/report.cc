@@ -130,6 +130,14 @@ void AddBinary(const EvaluationReport& report, Json* json) {
   (*json)["group_auc"] = Groups(report.groups);
 }
 
+void AddRetrieval(const EvaluationReport& report, Json* json) {
+  Json& rankings = (*json)["retrieval"] = Json::array();
+  for (const RetrievalReport& ranking : report.retrieval) {
+    rankings.push_back(
+        {{"metrics", ranking.metrics}, {"items", ranking.items}, {"queries", ranking.queries}});
+  }
+}
+
 void AddRegression(const EvaluationReport& report, Json* json) {
   (*json)["mean_squared_error"] = report.mean_squared_error;
   (*json)["mean_absolute_error"] = report.mean_absolute_error;
@@ -160,7 +168,9 @@ std::string FormatReport(const EvaluationReport& report) {
                {"examples", report.examples}};
   if (IsRegression(report.loss)) {
     AddRegression(report, &json);
-  } else if (report.loss != LossKind::kInBatchSoftmax) {
+  } else if (report.loss == LossKind::kInBatchSoftmax) {
+    AddRetrieval(report, &json);
+  } else {
     AddClasses(report, &json);
   }
   if (report.ranking.has_value()) AddRanking(*report.ranking, &json);

@@ -27,6 +27,13 @@ struct GroupReport {
   GroupRankingFigures figures;
 };
 
+// What metrics of retrieval are of.
+struct RetrievalReport {
+  std::vector<std::string> metrics;  // that rank alike
+  int64_t items = 0;                 // that were ranked
+  int64_t queries = 0;
+};
+
 struct EvaluationReport {
   int64_t step = 0;
   absl::Time time;
@@ -59,6 +66,9 @@ struct EvaluationReport {
   double mean_squared_error = 0;
   double mean_absolute_error = 0;
   std::vector<std::pair<float, float>> pairs;  // a sample of (target, prediction)
+
+  // For IN_BATCH_SOFTMAX only.
+  std::vector<RetrievalReport> retrieval;
 };
 
 // "classification", "binary", "regression" or "retrieval".

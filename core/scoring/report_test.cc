@@ -43,5 +43,18 @@ TEST(ReportTest, ExamplesHaveTheirFeaturesByName) {
                     {"name": "shown", "count": 0, "ids": []}])"));
 }
 
+TEST(ReportTest, RetrievalSaysHowManyItemsAndQueries) {
+  EvaluationReport report;
+  report.loss = LossKind::kInBatchSoftmax;
+  report.retrieval = {{{"recall@10", "ndcg@10"}, 500, 2000}, {{"hit_rate@5"}, 499, 100}};
+  const auto json =
+      nlohmann::json::parse(FormatReport(report), nullptr, /*allow_exceptions=*/false);
+  EXPECT_EQ(json["kind"], "retrieval");
+  EXPECT_EQ(json["retrieval"],
+            nlohmann::json::parse(
+                R"([{"metrics": ["recall@10", "ndcg@10"], "items": 500, "queries": 2000},
+                    {"metrics": ["hit_rate@5"], "items": 499, "queries": 100}])"));
+}
+
 }  // namespace
 }  // namespace keelson

@@ -142,4 +142,10 @@ std::map<std::string, double> RetrievalTally::Values() const {
   return values;
 }
 
+RetrievalReport RetrievalTally::Report() const {
+  RetrievalReport report = {{}, static_cast<int64_t>(hashes_.size()), queries_};
+  for (const MetricSpec& metric : metrics_) report.metrics.push_back(metric.name());
+  return report;
+}
+
 }  // namespace keelson

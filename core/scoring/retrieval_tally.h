@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "core/model/spec/batch.h"
 #include "core/model/spec/metrics.h"
+#include "core/scoring/report.h"
 
 namespace keelson {
 
@@ -50,6 +51,7 @@ class RetrievalTally {
 
   // The means over the queries that were added, by the metrics' names; not-a-number without any.
   std::map<std::string, double> Values() const;
+  RetrievalReport Report() const;
 
  private:
   // The position of the item, which AddItems has had.

@@ -1,7 +1,7 @@
 """Compares what the evaluator reports with scikit-learn's figures for the same predictions.
 
-The predictions are computed by numpy, in doubles, from the exported weights of one dense layer or of embeddings. Skipped
-where Python has no scikit-learn; tests/interop/run.sh makes an environment that has it. Needs the release
+The predictions are computed by numpy, in doubles, from the exported weights of one dense layer or of embeddings.
+Skipped where Python has no scikit-learn; tests/interop/run.sh makes an environment that has it. Needs the release
 build's programs, in $KEELSON_BINARY_DIR or build/release/bin.
 """
 
