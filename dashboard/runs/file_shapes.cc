@@ -85,6 +85,10 @@ bool IsGroupAuc(const Json& json) {
                 IsNumber);
 }
 
+bool IsRetrieval(const Json& json) {
+  return Has(json, "metrics", IsTexts) && HasAll(json, {"items", "queries"}, IsNumber);
+}
+
 bool IsInput(const Json& json) {
   return Has(json, "shape", IsIntegers) && Has(json, "values", IsNumbers);
 }
@@ -147,6 +151,8 @@ constexpr Field kReportFields[] = {
      [](const Json& json) { return IsListOf(json, IsScoreBin); }},
     {"group_auc", "a list of {feature, auc, mean_auc, groups, examples, one_label_groups, sampled}",
      false, [](const Json& json) { return IsListOf(json, IsGroupAuc); }},
+    {"retrieval", "a list of {metrics, items, queries}", false,
+     [](const Json& json) { return IsListOf(json, IsRetrieval); }},
     {"roc", "a list of pairs of numbers", false, IsPairs},
     {"auc", "a number", false, IsNumber},
     {"precision_recall", "a list of pairs of numbers", false, IsPairs},

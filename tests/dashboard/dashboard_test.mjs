@@ -6,7 +6,7 @@ import {parseArgs} from "node:util";
 import {Screenshots, startBrowser} from "./browser.mjs";
 import {anyFailed, check, fail, summary} from "./checks.mjs";
 import {afterwards} from "./file_checks.mjs";
-import {Job, Processes, startBinaryJob, startClicksJob} from "./job.mjs";
+import {Job, Processes, startBinaryJob, startClicksJob, startPairsJob} from "./job.mjs";
 import {whileItRuns} from "./live_checks.mjs";
 
 // More than are done in the time of the test, which ends the training itself.
@@ -24,14 +24,16 @@ async function test() {
   const screenshots = new Screenshots(flags.screenshots);
   const second = startBinaryJob(processes, BINARY_STEPS);
   const clicks = startClicksJob(processes);
-  started.push("second", "clicks");
+  const pairs = startPairsJob(processes);
+  started.push("second", "clicks", "pairs");
   await check("a second run", async () => assert.equal(await second.exit, 0));
   await check("a run of a model of ids", async () => assert.equal(await clicks.exit, 0));
+  await check("a run of two towers", async () => assert.equal(await pairs.exit, 0));
   const job = await Job.start(processes, STEPS);
   started.push(...Object.keys(job.runs), "serve-only");
   browser = await startBrowser();
   await whileItRuns(browser, job, screenshots);
-  await afterwards(processes, browser, job, second, clicks, screenshots);
+  await afterwards(processes, browser, job, {second, clicks, pairs}, screenshots);
 }
 
 async function cleanUp() {

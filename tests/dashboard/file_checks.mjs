@@ -12,13 +12,15 @@ import {evaluationsOf, freePorts, until} from "./job.mjs";
 const HOSTILE = "<img onerror>";
 const HOSTILE_METRIC = "<img src=x onerror=alert(1)>";
 
-export async function afterwards(processes, browser, job, second, clicks, screenshots) {
+// `others`: runs that are over.
+export async function afterwards(processes, browser, job, others, screenshots) {
+  const {second, clicks, pairs} = others;
   plantMarkup(second.modelDir);
   const [port] = await freePorts(1);
   const origin = `http://127.0.0.1:${port}`;
   const server = processes.start("serve-only", "evaluator",
     ["--serve_only", `--dashboard_port=${port}`, `--runs=${HOSTILE}=${job.modelDir}`, `--runs=second=${second.modelDir}`,
-      `--runs=clicks=${clicks.modelDir}`]);
+      `--runs=clicks=${clicks.modelDir}`, `--runs=pairs=${pairs.modelDir}`]);
   await until("the page of --serve_only", async () => (await fetch(`${origin}/api/v1/runs`)).ok);
   const opened = await openPage(browser, origin);
   const {page} = opened;
@@ -27,7 +29,7 @@ export async function afterwards(processes, browser, job, second, clicks, screen
   const other = runs.find((run) => run.name === "second");
 
   await check("serve_only: all runs, markup in a name is text", async () => {
-    assert.equal(runs.length, 3);
+    assert.equal(runs.length, 4);
     assert.ok(hostile !== undefined, `names: ${runs.map((run) => run.name).join(", ")}`);
     await page.goto(`${origin}/#/${encodeURIComponent(hostile.id)}/curves`);
     await byId(page, "run-select").waitFor();
@@ -127,6 +129,15 @@ export async function afterwards(processes, browser, job, second, clicks, screen
     assert.equal(await row.locator("td").count(), 6);
     assert.ok(text.includes(`${ids[0]} × ${Number(weights[0].toPrecision(4))}`), text);
     await screenshots.take(page, "clicks", {fullPage: true});
+  });
+  await check("serve_only: how many items two towers have ranked", async () => {
+    await page.goto(`${origin}/#/pairs/classification`);
+    const {body} = await json(`${origin}/api/v1/runs/pairs/report`);
+    assert.deepEqual(body.retrieval.map(({metrics}) => metrics), [["recall@5"], ["ndcg@5"]]);
+    assert.equal(body.retrieval[0].queries, 500);
+    const shown = await byId(page, "retrieval").textContent();
+    for (const {metrics, items, queries} of body.retrieval) assert.ok(shown.includes(`${metrics}${items}${queries}`), shown);
+    await screenshots.take(page, "pairs", {fullPage: true});
   });
   await check("serve_only: nothing can be changed", async () => {
     const answer = await json(`${origin}/api/v1/runs/${encodeURIComponent(hostile.id)}/actions/end_training`, {

@@ -57,6 +57,25 @@ train { batch_size: 64 max_steps: 50 seed: 1 }
 evaluation { metrics { auc {} } metrics { group_auc { feature: "user" } } }
 `;
 
+const PAIRS = `
+model {
+  name: "pairs"
+  features { name: "user" id {} }
+  features { name: "item" id {} }
+  layers { name: "user_vector" inputs: "user" embedding { rows: 50 dim: 8 } }
+  layers { name: "item_vector" inputs: "item" embedding { rows: 20 dim: 8 } }
+  loss { kind: IN_BATCH_SOFTMAX queries: "user_vector" items: "item_vector" }
+}
+optimizer { adam {} }
+learning_rate { base: 0.01 }
+data { generated_pairs { users: 50 items: 20 train_records: 2000 eval_records: 500 } }
+train { batch_size: 64 max_steps: 30 seed: 1 }
+evaluation {
+  metrics { retrieval { measure: RECALL k: 5 item_feature: "item" } }
+  metrics { retrieval { measure: NDCG k: 5 item_feature: "item" query_feature: "user" } }
+}
+`;
+
 // Asks `condition` again and again; its first answer that is neither false nor undefined nor null.
 export async function until(what, condition) {
   const end = performance.now() + PATIENCE_MS;
@@ -178,13 +197,23 @@ export function evaluationsOf(modelDir) {
   return existsSync(file) ? readFileSync(file, "utf8").split("\n").slice(0, -1).map((line) => JSON.parse(line)) : [];
 }
 
-// A run of a model of two ids and a weighted bag of ids, on generated clicks: a whole job in one process.
-export function startClicksJob(processes) {
-  const modelDir = join(processes.folder, "clicks");
+// A whole job in one process, on generated records.
+function startSmallJob(processes, name, config) {
+  const modelDir = join(processes.folder, name);
   mkdirSync(modelDir);
-  const file = join(processes.folder, "clicks.textproto");
-  writeFileSync(file, CLICKS);
-  return {modelDir, ...processes.start("clicks", "chief", [`--config=${file}`, `--model_dir=${modelDir}`, "--device=cpu", "--compute_threads=1"])};
+  const file = join(processes.folder, `${name}.textproto`);
+  writeFileSync(file, config);
+  return {modelDir, ...processes.start(name, "chief", [`--config=${file}`, `--model_dir=${modelDir}`, "--device=cpu", "--compute_threads=1"])};
+}
+
+// A run of a model of two ids and a weighted bag of ids.
+export function startClicksJob(processes) {
+  return startSmallJob(processes, "clicks", CLICKS);
+}
+
+// A run of two towers.
+export function startPairsJob(processes) {
+  return startSmallJob(processes, "pairs", PAIRS);
 }
 
 // A second run for comparisons, with labels of two kinds: a whole job in one process.

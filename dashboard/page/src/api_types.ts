@@ -260,6 +260,13 @@ export interface GroupAuc {
   sampled: number;
 }
 
+// What metrics of retrieval are of; those together that rank alike.
+export interface Ranking {
+  metrics: string[];
+  items: number;
+  queries: number;
+}
+
 export interface Report {
   run: string;
   steps: number[];
@@ -278,6 +285,7 @@ export interface Report {
   calibration_deciles?: CalibrationBin[];
   scores?: ScoreBin[];
   group_auc?: GroupAuc[];
+  retrieval?: Ranking[];
   roc?: [number, number][];
   auc?: Value;
   precision_recall?: [number, number][];
