@@ -51,13 +51,21 @@ class DirectoryReader {
     return ok_ ? number : 0;
   }
   std::string NextText() {
-    const uint64_t size = Next(rest_.size());
-    const std::string text(rest_.substr(0, size));
+    const uint64_t size = Next();
+    if (size > rest_.size()) {
+      ok_ = false;
+      return "";
+    }
+    std::string text(rest_.substr(0, size));
     rest_.remove_prefix(size);
     return text;
   }
   // How many things follow that have `bytes` bytes or more each.
-  uint64_t NextCount(uint64_t bytes) { return Next(rest_.size() / bytes); }
+  uint64_t NextCount(uint64_t bytes) {
+    const uint64_t count = Next();
+    ok_ = ok_ && count <= rest_.size() / bytes;
+    return ok_ ? count : 0;
+  }
 
   bool ok() const { return ok_; }
   size_t left() const { return rest_.size(); }

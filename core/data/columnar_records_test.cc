@@ -307,6 +307,20 @@ TEST_F(ColumnarRecordsTest, DirectoriesThatAreNone) {
       kOther);
 }
 
+TEST_F(ColumnarRecordsTest, ANameThatIsLongerThanTheDirectory) {
+  std::string content(kColumnarMagic);
+  content.resize(kColumnarAlignment);
+  std::string directory;
+  // No record; a feature whose name has 45 bytes, of which 40 are there.
+  for (const uint64_t number : {0, 1, 45, 0, 0, 0, 0, 0}) {
+    directory.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  }
+  files_.SetContent(kColumnarPath, absl::StrCat(content, directory,
+                                                EncodeColumnarTrailer(content.size(), directory)));
+  EXPECT_EQ(OpenError(),
+            "/d/a.columns: expected the directory of a columnar file, found other bytes");
+}
+
 TEST_F(ColumnarRecordsTest, DamageIsFoundWhenItIsReadFirst) {
   Write(kColumnarGroup + 10);
   const std::string content = Content();
