@@ -45,6 +45,8 @@ ColumnValue BlockColumn::Value(size_t record) const {
     case ColumnValue::Kind::kNumbers:
       return ColumnValue::Numbers(absl::MakeSpan(numbers_).subspan(begin, size));
     default:
+      // One text is taken as such, which is quicker than a list of one.
+      if (size == 1) return ColumnValue::Text(texts_[begin]);
       return ColumnValue::Texts(absl::MakeSpan(texts_).subspan(begin, size));
   }
 }

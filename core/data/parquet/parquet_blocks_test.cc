@@ -119,12 +119,12 @@ TEST_F(ParquetBlocksTest, TypesOfColumns) {
   const std::vector<BlockColumn>& columns = (*block)->columns;
   EXPECT_EQ((*block)->records, 3);
   EXPECT_THAT(columns[0].Value(0).texts(), ElementsAre("a", "b"));
-  EXPECT_THAT(columns[0].Value(1).texts(), ElementsAre("c"));
+  EXPECT_EQ(columns[0].Value(1).text(), "c");
   EXPECT_EQ(columns[0].Value(2).kind(), ColumnValue::Kind::kMissing);
   EXPECT_THAT(Integers(columns[1].Value(0)), ElementsAre(1, 2));
   EXPECT_EQ(columns[1].Value(1).kind(), ColumnValue::Kind::kMissing);
   EXPECT_EQ(columns[1].Value(2).kind(), ColumnValue::Kind::kMissing);
-  EXPECT_THAT(columns[2].Value(2).texts(), ElementsAre("zz"));
+  EXPECT_EQ(columns[2].Value(2).text(), "zz");
   EXPECT_EQ(columns[2].Value(1).kind(), ColumnValue::Kind::kMissing);
   EXPECT_THAT(columns[3].Value(1).numbers(), ElementsAre(-2));
   EXPECT_THAT(Integers(columns[4].Value(0)), ElementsAre(1));
@@ -145,10 +145,10 @@ TEST_F(ParquetBlocksTest, DictionariesAreTheirValues) {
   const auto block = (*blocks)->Read(0);
   ASSERT_TRUE(block.ok()) << block.status();
   const BlockColumn& column = (*block)->columns[0];
-  EXPECT_THAT(column.Value(0).texts(), ElementsAre("Rome"));
+  EXPECT_EQ(column.Value(0).text(), "Rome");
   EXPECT_EQ(column.Value(1).kind(), ColumnValue::Kind::kMissing);
-  EXPECT_THAT(column.Value(2).texts(), ElementsAre("Oslo"));
-  EXPECT_THAT(column.Value(3).texts(), ElementsAre("Rome"));
+  EXPECT_EQ(column.Value(2).text(), "Oslo");
+  EXPECT_EQ(column.Value(3).text(), "Rome");
 }
 
 TEST_F(ParquetBlocksTest, GroupsOfRowsAreBlocks) {
