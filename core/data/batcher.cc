@@ -104,7 +104,8 @@ absl::StatusOr<std::optional<PreparedBatch>> Batcher::Prepare() {
 absl::Status Batcher::ReadTicket(const Ticket& ticket, Batch* batch) {
   const int64_t num_records = dataset_->num_records();
   if (!IsWithin(ticket, num_records)) return BadPositions(ticket, num_records);
-  const RecordOrder order(num_records, options_.seed, ticket.epoch, options_.sequential);
+  const RecordOrder order(num_records, options_.seed, ticket.epoch, options_.sequential,
+                          options_.order_group);
   records_.clear();
   for (int64_t position = ticket.begin; position < ticket.end; ++position) {
     records_.push_back(order.Record(position));

@@ -22,6 +22,7 @@ struct BatcherOptions {
   // The seed of the record order; the same for all tasks of a job.
   uint64_t seed = 0;
   bool sequential = false;
+  int64_t order_group = 0;  // see RecordOrder
   // Tickets held at most beyond those the consumer has taken; at least 1.
   int depth = 2;
   // The model's: the rows of its tables that a batch needs are found with the batch.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -71,6 +72,50 @@ TEST(RecordOrderTest, NeighboursAreSpread) {
   }
   // Two uniform draws from [0, n) are n / 3 apart in the mean.
   EXPECT_NEAR(distance / static_cast<double>(records.size() - 1), kRecords / 3.0, kRecords / 30.0);
+}
+
+class GroupedOrders : public testing::TestWithParam<std::pair<int64_t, int64_t>> {};
+
+TEST_P(GroupedOrders, VisitEveryRecordOnceAndGroupsAtATime) {
+  const auto [n, group] = GetParam();
+  for (const int64_t epoch : {0, 1, 77}) {
+    const RecordOrder order(n, 5, epoch, false, group);
+    std::vector<bool> seen(n);
+    std::set<int64_t> finished;
+    int64_t last = -1;
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t record = order.Record(i);
+      ASSERT_GE(record, 0);
+      ASSERT_LT(record, n);
+      ASSERT_FALSE(seen[record]) << record;
+      seen[record] = true;
+      if (record / group == last) continue;
+      // A group that was left is not entered again.
+      ASSERT_TRUE(finished.insert(record / group).second);
+      last = record / group;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, GroupedOrders,
+                         testing::Values(std::pair(1, 2), std::pair(5, 4096), std::pair(7, 2),
+                                         std::pair(8, 4), std::pair(100, 7), std::pair(8192, 4096),
+                                         std::pair(10000, 4096), std::pair(20011, 64)));
+
+TEST(RecordOrderTest, GroupsDifferByEpochAndGroup) {
+  const RecordOrder first(64, 3, 0, false, 8), second(64, 3, 1, false, 8);
+  std::set<std::vector<int64_t>> orders;
+  std::vector<int64_t> groups[2];
+  for (int64_t begin = 0; begin < 64; begin += 8) {
+    for (const RecordOrder* order : {&first, &second}) {
+      std::vector<int64_t> within;
+      for (int64_t i = begin; i < begin + 8; ++i) within.push_back(order->Record(i) % 8);
+      orders.insert(within);
+      groups[order == &second].push_back(order->Record(begin) / 8);
+    }
+  }
+  EXPECT_GT(orders.size(), 12u);
+  EXPECT_NE(groups[0], groups[1]);
 }
 
 TEST(RecordOrderTest, SequentialIsTheIdentity) {
