@@ -27,10 +27,16 @@ class Dataset {
 // The error of Read where there is no such record.
 absl::Status NoRecord(int64_t record, int64_t num_records);
 
+class StreamDataset;
+class StreamDirectory;
+
 // The data on which a job trains and on which it is scored.
 struct Datasets {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> eval;
+  // Of a stream: `train`, and where its files come. Otherwise null.
+  StreamDataset* stream = nullptr;
+  std::shared_ptr<const StreamDirectory> stream_directory = nullptr;
 };
 
 }  // namespace keelson

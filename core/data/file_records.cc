@@ -102,22 +102,26 @@ std::string FileRecords::where() const {
 }
 
 absl::Status FileRecords::Read(absl::Span<const int64_t> records, Batch* batch) const {
+  Prepare(static_cast<int64_t>(records.size()), batch);
+  return ReadRows(records, 0, batch);
+}
+
+void FileRecords::Prepare(int64_t rows, Batch* batch) const {
+  Resize(rows, format_->schema(), batch);
+}
+
+absl::Status FileRecords::ReadRows(absl::Span<const int64_t> records, int64_t first_row,
+                                   Batch* batch) const {
   Readers readers(files_.size());
-  const absl::Status status = ReadRecords(records, &readers, batch);
+  absl::Status status;
+  for (size_t i = 0; i < records.size() && status.ok(); ++i) {
+    status = ReadRecord(records[i], first_row + static_cast<int64_t>(i), &readers, batch);
+  }
   // A change says more than what it led to.
   for (size_t i = 0; i < files_.size(); ++i) {
     if (readers[i] != nullptr) RETURN_IF_ERROR(files_[i].content->CheckUnchanged());
   }
   return status;
-}
-
-absl::Status FileRecords::ReadRecords(absl::Span<const int64_t> records, Readers* readers,
-                                      Batch* batch) const {
-  Resize(static_cast<int64_t>(records.size()), format_->schema(), batch);
-  for (size_t i = 0; i < records.size(); ++i) {
-    RETURN_IF_ERROR(ReadRecord(records[i], static_cast<int64_t>(i), readers, batch));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status FileRecords::ReadRecord(int64_t record, int64_t row, Readers* readers,

@@ -39,6 +39,10 @@ class FileRecords : public ReadableRecords {
   // INVALID_ARGUMENT, "FILE:LINE:COLUMN: expected …, found …": one is no record. DATA_LOSS: a file
   // has become shorter, or a record is not as it was written.
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override;
+  // The same in two steps, for a batch with records of several files: makes room for all of them,
+  // and fills the rows from `first_row` on, behind those that are filled already.
+  void Prepare(int64_t rows, Batch* batch) const;
+  absl::Status ReadRows(absl::Span<const int64_t> records, int64_t first_row, Batch* batch) const;
 
  private:
   struct File {
@@ -56,7 +60,6 @@ class FileRecords : public ReadableRecords {
   // Those of a file that are no records, of which there may be `most`.
   absl::StatusOr<std::vector<int64_t>> FindBadRecords(const RecordFile& file, int64_t most,
                                                       int64_t max_bad_records) const;
-  absl::Status ReadRecords(absl::Span<const int64_t> records, Readers* readers, Batch* batch) const;
   absl::Status ReadRecord(int64_t record, int64_t row, Readers* readers, Batch* batch) const;
 
   const std::unique_ptr<const RecordFormat> format_;

@@ -23,9 +23,23 @@
 #include "core/data/readable_records.h"
 #include "core/data/record_format.h"
 #include "core/data/record_selection.h"
+#include "core/data/stream/stream_dataset.h"
+#include "core/data/stream/stream_directory.h"
 
 namespace keelson {
 namespace {
+
+// `path` is the first of the files.
+absl::StatusOr<std::unique_ptr<const RecordFormat>> FormatOf(const v1::DataConfig& config,
+                                                             const RecordSchema& schema,
+                                                             const std::string& path,
+                                                             FileSystem* file_system) {
+  if (config.has_tf_record()) return NewExampleFormat(config, schema, path, file_system);
+  if (config.has_csv()) return NewCsvFormat(config, schema, path, file_system);
+  if (config.has_criteo()) return NewCriteoFormat(config.criteo(), schema);
+  if (config.has_libffm()) return NewLibffmFormat(config.libffm(), schema);
+  return NewLibsvmFormat(config.libsvm(), schema);
+}
 
 class RecordFilesOpener {
  public:
@@ -38,6 +52,7 @@ class RecordFilesOpener {
       return absl::InvalidArgumentError(
           "data.data_dir: expected the directory of the files (--data_dir), found none");
     }
+    if (config_.has_stream()) return OpenStream();
     ASSIGN_OR_RETURN(const std::vector<std::string> train_files,
                      Find(config_.train_files(), "data.train_files"));
     ASSIGN_OR_RETURN(const Records train, Read(train_files));
@@ -62,20 +77,26 @@ class RecordFilesOpener {
                          file_system_);
   }
 
-  // `path` is the first of the files.
-  absl::StatusOr<std::unique_ptr<const RecordFormat>> Format(const std::string& path) const {
-    if (config_.has_tf_record()) return NewExampleFormat(config_, schema_, path, file_system_);
-    if (config_.has_csv()) return NewCsvFormat(config_, schema_, path, file_system_);
-    if (config_.has_criteo()) return NewCriteoFormat(config_.criteo(), schema_);
-    if (config_.has_libffm()) return NewLibffmFormat(config_.libffm(), schema_);
-    return NewLibsvmFormat(config_.libsvm(), schema_);
-  }
-
   absl::StatusOr<Records> Read(const std::vector<std::string>& paths) const {
     if (config_.has_columnar()) return OpenColumnarRecords(paths, schema_, file_system_);
     if (config_.has_npz() || config_.has_parquet()) return ReadBlocks(paths);
-    ASSIGN_OR_RETURN(std::unique_ptr<const RecordFormat> format, Format(paths.front()));
-    return FileRecords::Open(paths, std::move(format), config_.max_bad_records(), file_system_);
+    return OpenFileRecords(config_, schema_, paths, file_system_);
+  }
+
+  absl::StatusOr<Datasets> OpenStream() const {
+    ASSIGN_OR_RETURN(const std::vector<std::string> eval_files,
+                     Find(config_.eval_files(), "data.eval_files"));
+    ASSIGN_OR_RETURN(const Records eval, Read(eval_files));
+    ASSIGN_OR_RETURN(const RecordSelection range,
+                     SelectRecords(config_.eval_subset(), "eval_subset", eval->where(), All(eval)));
+    const auto directory = std::make_shared<StreamDirectory>(config_, schema_, file_system_);
+    auto stream = std::make_unique<StreamDataset>(directory);
+    Datasets datasets;
+    datasets.stream = stream.get();
+    datasets.stream_directory = directory;
+    datasets.train = std::move(stream);
+    datasets.eval = NewFileDataset(eval, range.begin, range.end);
+    return datasets;
   }
 
   absl::StatusOr<Records> ReadBlocks(const std::vector<std::string>& paths) const {
@@ -113,6 +134,14 @@ class RecordFilesOpener {
 };
 
 }  // namespace
+
+absl::StatusOr<std::shared_ptr<const FileRecords>> OpenFileRecords(
+    const v1::DataConfig& config, const RecordSchema& schema, const std::vector<std::string>& paths,
+    FileSystem* file_system) {
+  ASSIGN_OR_RETURN(std::unique_ptr<const RecordFormat> format,
+                   FormatOf(config, schema, paths.front(), file_system));
+  return FileRecords::Open(paths, std::move(format), config.max_bad_records(), file_system);
+}
 
 absl::StatusOr<Datasets> OpenRecordFiles(const v1::DataConfig& config, const RecordSchema& schema,
                                          FileSystem* file_system) {
