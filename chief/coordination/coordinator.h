@@ -12,6 +12,7 @@
 #include "chief/coordination/member_requests.h"
 #include "chief/coordination/member_roster.h"
 #include "chief/coordination/round_queue.h"
+#include "chief/coordination/stream_intake.h"
 #include "chief/coordination/training_start.h"
 #include "core/base/clock.h"
 
@@ -42,6 +43,8 @@ class Coordinator {
   RoundQueue* rounds() { return &rounds_; }
   // Snapshots are written and evaluated.
   Evaluations* evaluations() { return &evaluations_; }
+  // A stream's files come.
+  StreamIntake* stream() { return &stream_; }
   // The job's phase and mode change; training pauses and ends.
   JobControl* control() { return &control_; }
   // How the job is doing.
@@ -57,6 +60,7 @@ class Coordinator {
   JobPersistence persistence_{&state_};
   RoundQueue rounds_{&state_};
   Evaluations evaluations_{&state_};
+  StreamIntake stream_{&state_};
   JobControl control_{&state_};
   JobReports reports_{&state_};
 };

@@ -11,6 +11,7 @@
 #include "chief/coordination/membership.h"
 #include "core/cluster/consistency.h"
 #include "core/cluster/task.h"
+#include "keelson/v1/chief_service.pb.h"
 #include "keelson/v1/figures.pb.h"
 
 namespace keelson {
@@ -27,8 +28,10 @@ struct CoordinatorStatus {
   // Why training ends early; empty: it does not.
   std::string end_reason;
   int64_t step = 0;
-  int64_t max_steps = 0;
+  int64_t max_steps = 0;  // 0: a stream, which ends by itself
   double epoch = 0;
+  // Of a stream: see StreamStatus in chief_service.proto.
+  std::optional<v1::StreamStatus> stream;
   int64_t snapshot_step = 0;
   // Sums since the start of this process, in all and of each worker.
   v1::WorkerFigures totals;

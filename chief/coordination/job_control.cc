@@ -15,8 +15,8 @@ absl::Status JobControl::EndTraining(std::string reason) {
     return absl::FailedPreconditionError("end of training: the job does not train");
   }
   const WorkLedger& ledger = state_->training->ledger();
-  LogInfo("training is to end early, after ", ledger.completed_steps(), " of ",
-          ledger.options().max_steps, " steps: ", reason);
+  LogInfo("training is to end early, after ", ledger.completed_steps(), " steps",
+          ledger.options().OfSteps(), ": ", reason);
   state_->training->work().EndEarly(std::move(reason));
   state_->RequestPersistence();
   state_->WakeAll();
@@ -27,6 +27,11 @@ absl::Status JobControl::SetMode(const ConsistencyMode& mode) {
   MutexLock lock(&state_->mu);
   if (!state_->training.has_value() || state_->phase != JobPhase::kTraining || state_->Trained()) {
     return absl::FailedPreconditionError("consistency mode: the job does not train");
+  }
+  if (mode.synchronous() && state_->training->ledger().options().stream) {
+    return absl::InvalidArgumentError(
+        "consistency mode: expected async or bounded_staleness, as the data is a stream, found " +
+        mode.ToString());
   }
   LogInfo("consistency mode: from ", state_->training->work().mode().ToString(), " to ",
           mode.ToString());

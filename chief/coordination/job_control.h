@@ -33,7 +33,8 @@ class JobControl {
   // ---- What may be changed while the job trains.
 
   // Takes effect when the steps under way are done; between async and bounded staleness at once.
-  // FAILED_PRECONDITION: the job does not train.
+  // FAILED_PRECONDITION: the job does not train. INVALID_ARGUMENT: a synchronous mode, and the data
+  // is a stream, of which nobody knows whether there are enough records for a round.
   absl::Status SetMode(const ConsistencyMode& mode);
   // The mode in force.
   ConsistencyMode mode() const;

@@ -50,10 +50,14 @@ void RecordSet::Remove(const RecordRange& range) {
   }
 }
 
-RecordRange RecordSet::TakeFirst() {
+RecordRange RecordSet::First() const {
   const auto it = ends_.begin();
-  const RecordRange first = {it->first.first, it->first.second, it->second};
-  ends_.erase(it);
+  return {it->first.first, it->first.second, it->second};
+}
+
+RecordRange RecordSet::TakeFirst() {
+  const RecordRange first = First();
+  ends_.erase(ends_.begin());
   return first;
 }
 

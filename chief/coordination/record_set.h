@@ -37,7 +37,9 @@ class RecordSet {
   bool Intersects(const RecordRange& range) const;
   // The set holds all of the range.
   bool Covers(const RecordRange& range) const;
-  // Takes out the first range; the set is not empty.
+  // The first range; the set is not empty.
+  RecordRange First() const;
+  // Takes it out.
   RecordRange TakeFirst();
   std::vector<RecordRange> ranges() const;
 

@@ -16,6 +16,17 @@ ConsistencyMode ModeOf(const v1::JobState& origin, const Training::Options& opti
   return mode.ok() ? *mode : options.mode;
 }
 
+std::optional<v1::StreamStatus> StreamStatusOf(const WorkLedger& ledger) {
+  if (!ledger.options().stream) return std::nullopt;
+  v1::StreamStatus status;
+  const std::vector<v1::StreamFile> files = ledger.stream_files().From(ledger.FirstUndoneRecord());
+  if (!files.empty()) status.set_file(files.front().name());
+  status.set_done_records(ledger.DoneRecords());
+  status.set_known_records(ledger.stream_files().known());
+  status.set_ended(ledger.stream_ended());
+  return status;
+}
+
 WorkDispatcher DispatcherOf(const Training::Options& options, WorkLedger ledger,
                             uint32_t first_attempt) {
   const v1::JobState origin = ledger.origin();
@@ -84,7 +95,9 @@ void Training::FillStatus(bool workers_away, CoordinatorStatus* status) const {
   status->trained = Done(workers_away);
   status->end_reason = work_.end_reason();
   status->step = ledger().completed_steps();
-  status->max_steps = ledger().options().max_steps;
+  const int64_t max_steps = ledger().options().max_steps;
+  status->max_steps = max_steps == kEndlessSteps ? 0 : max_steps;
+  status->stream = StreamStatusOf(ledger());
   status->epoch = ledger().epochs_completed();
   status->totals = totals_;
   status->workers = workers_;

@@ -185,6 +185,12 @@ void WorkDispatcher::Pause() {
   Settle();
 }
 
+void WorkDispatcher::AddStreamFile(std::string name, int64_t records) {
+  ledger_.AddStreamFile(std::move(name), records);
+}
+
+void WorkDispatcher::EndStream() { ledger_.EndStream(); }
+
 bool WorkDispatcher::Done() const { return ledger_.Done() || (ends_early() && Idle()); }
 
 void WorkDispatcher::Settle() {

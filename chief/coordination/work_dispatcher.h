@@ -107,6 +107,11 @@ class WorkDispatcher {
   // No lease is out and no round is open.
   bool Idle() const { return !rounds_.open() && !ledger_.AnyLeased(); }
 
+  // ---- A stream; see WorkLedger.
+
+  void AddStreamFile(std::string name, int64_t records);
+  void EndStream();
+
   // ---- State of the work.
 
   const WorkLedger& ledger() const { return ledger_; }

@@ -35,6 +35,9 @@ std::optional<WorkLease> WorkLedger::Acquire(uint64_t worker, int64_t max_ticket
     lease.tickets.push_back(pool_.Take());
   }
   if (lease.tickets.empty()) return std::nullopt;
+  for (const WorkTicket& ticket : lease.tickets) {
+    stream_files_.AddFilesOf(ticket.records(), &lease.stream_files);
+  }
   lease.id = NewLeaseId();
   leases_.Add(lease.id, {worker, 0, lease.tickets, LeaseBook::Lease::kGranted});
   ++version_;
@@ -147,7 +150,31 @@ int64_t WorkLedger::FirstUnfinishedStep() const {
   return first;
 }
 
+void WorkLedger::AddStreamFile(std::string name, int64_t records) {
+  stream_files_.ForgetBefore(FirstUndoneRecord());
+  stream_files_.Add(std::move(name), records);
+  pool_.SetKnown(stream_files_.known());
+  ++version_;
+}
+
+void WorkLedger::EndStream() {
+  pool_.EndStream();
+  ++version_;
+}
+
+int64_t WorkLedger::FirstUndoneRecord() const {
+  const RecordSet unfinished = Unfinished();
+  return unfinished.empty() ? pool_.next_position() : unfinished.First().begin;
+}
+
+int64_t WorkLedger::DoneRecords() const { return pool_.next_position() - Unfinished().size(); }
+
+bool WorkLedger::StreamIsDone() const {
+  return pool_.StreamIsUsedUp() && leases_.empty() && round_.empty();
+}
+
 double WorkLedger::epochs_completed() const {
+  if (options_.stream) return 0;
   int64_t undone = pool_.returned().size();
   for (const RecordRange& records : round_) undone += records.size();
   leases_.ForEachUnfinished([&](const WorkTicket& ticket) { undone += ticket.end - ticket.begin; });

@@ -12,6 +12,10 @@
 // rolled back, and the PersistedJobState that is persisted at the servers, which may be older than
 // the workers' progress. The workers then report the rest (Adopt).
 //
+// The records of a stream (DataConfig.stream) are positions of a single epoch that does not end.
+// Only records of files that the ledger was told of are handed out, and files whose records are all
+// done are forgotten.
+//
 // A pure state machine: no threads, no I/O, no time. Not thread-safe. It stores the work that is
 // handed out and not done, and 8 bytes per lease that was taken back.
 #ifndef KEELSON_CHIEF_COORDINATION_WORK_LEDGER_H_
@@ -20,6 +24,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -27,6 +32,7 @@
 #include "absl/types/span.h"
 #include "chief/coordination/lease_book.h"
 #include "chief/coordination/record_set.h"
+#include "chief/coordination/stream_files.h"
 #include "chief/coordination/work_pool.h"
 #include "keelson/v1/checkpoint.pb.h"
 
@@ -40,6 +46,8 @@ struct WorkLease {
   uint32_t attempt = 0;
   bool contested = false;
   bool fresh_values = false;
+  // Of a stream: those that have the tickets' records.
+  std::vector<v1::StreamFile> stream_files;
 };
 
 // A lease as a worker reports that it holds it.
@@ -124,12 +132,25 @@ class WorkLedger {
   void AbandonRound();
   bool round_open() const { return !round_.empty(); }
 
+  // ---- A stream.
+
+  // Its next file, with this many records (> 0).
+  void AddStreamFile(std::string name, int64_t records);
+  // No file follows: the rest is handed out, also batches that are smaller.
+  void EndStream();
+  bool stream_ended() const { return pool_.stream_ended(); }
+  const StreamFiles& stream_files() const { return stream_files_; }
+  // The first record that is not done.
+  int64_t FirstUndoneRecord() const;
+  // The number of the stream's records that are done.
+  int64_t DoneRecords() const;
+
   // ---- Figures.
 
   int64_t completed_steps() const { return completed_steps_; }
   // No step is left to lease now; leased ones may still come back.
   bool AllHandedOut() const { return pool_.empty(); }
-  bool Done() const { return completed_steps_ >= options_.max_steps; }
+  bool Done() const { return completed_steps_ >= options_.max_steps || StreamIsDone(); }
   bool AnyLeased() const { return !leases_.empty(); }
   // All steps below it are done.
   int64_t FirstUnfinishedStep() const;
@@ -137,7 +158,7 @@ class WorkLedger {
   int64_t Outstanding(uint64_t worker) const { return leases_.Outstanding(worker); }
   // Adds the workers that hold tickets which they have not completed.
   void AddOwing(std::set<uint64_t>* workers) const { leases_.AddOwing(workers); }
-  // The number of records that are done, in epochs.
+  // The number of records that are done, in epochs; 0 of a stream.
   double epochs_completed() const;
   const WorkOptions& options() const { return options_; }
 
@@ -166,6 +187,7 @@ class WorkLedger {
 
   // Records that are not done and were handed out or came back.
   RecordSet Unfinished() const;
+  bool StreamIsDone() const;
 
   WorkOptions options_;
   v1::JobState origin_;
@@ -176,6 +198,7 @@ class WorkLedger {
   WorkPool pool_;
   std::vector<RecordRange> round_;
   LeaseBook leases_;
+  StreamFiles stream_files_;
 };
 
 }  // namespace keelson

@@ -38,6 +38,10 @@ absl::StatusOr<WorkLedger> WorkLedger::FromState(const v1::JobState& state, Work
   WorkLedger ledger(options);
   ledger.TakeOrigin(state);
   ledger.pool_.ContinueFrom(state);
+  if (options.stream) {
+    RETURN_IF_ERROR(ledger.stream_files_.Restore(state));
+    ledger.pool_.SetKnown(ledger.stream_files_.known());
+  }
   return ledger;
 }
 
@@ -111,6 +115,11 @@ v1::JobState WorkLedger::ToState() const {
   state.set_num_records(options_.num_records);
   state.set_job_id(options_.job_id);
   state.set_state_version(version_);
+  if (options_.stream) {
+    for (v1::StreamFile& file : stream_files_.From(FirstUndoneRecord())) {
+      *state.add_stream_files() = std::move(file);
+    }
+  }
   return state;
 }
 

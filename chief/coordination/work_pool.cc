@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace keelson {
 namespace {
 
@@ -12,6 +14,10 @@ namespace {
 constexpr int64_t kLongestGap = 1 << 20;
 
 }  // namespace
+
+std::string WorkOptions::OfSteps() const {
+  return max_steps == kEndlessSteps ? "" : absl::StrCat(" of ", max_steps);
+}
 
 void WorkPool::ContinueFrom(const v1::JobState& state) {
   next_step_ = state.global_step();
@@ -27,9 +33,23 @@ void WorkPool::ContinueFrom(const v1::JobState& state) {
   }
 }
 
+bool WorkPool::NoBatchLeft() const {
+  if (!is_stream_) return false;
+  // Those of a file that a predecessor knew may have come back before this chief has found it.
+  if (!returned_.empty()) return returned_.First().end > known_;
+  const int64_t left = known_ - next_position_;
+  return left < (ended_ ? 1 : batch_size_);
+}
+
+bool WorkPool::StreamIsUsedUp() const {
+  return stream_ended() && returned_.empty() && next_position_ >= known_;
+}
+
 WorkTicket WorkPool::Take() {
-  const RecordRange records =
-      returned_.empty() ? AdvanceCursor(batch_size_) : returned_.TakeFirst();
+  const RecordRange records = !returned_.empty() ? returned_.TakeFirst()
+                              : is_stream_
+                                  ? AdvanceCursor(std::min(batch_size_, known_ - next_position_))
+                                  : AdvanceCursor(batch_size_);
   return {TakeStep(), records.epoch, records.begin, records.end};
 }
 
@@ -90,6 +110,7 @@ bool WorkPool::Plausible(absl::Span<const WorkTicket> tickets) const {
     if (ticket.step < 0 || ticket.step >= max_steps_ || ticket.epoch < 0) return false;
     if (ticket.step - next_step_ > kLongestGap) return false;
     if (ticket.epoch - next_epoch_ > kLongestGap / epoch_batches + 1) return false;
+    if (is_stream_ && (ticket.begin - next_position_) / batch_size_ > kLongestGap) return false;
     const bool in_epoch =
         0 <= ticket.begin && ticket.begin < ticket.end && ticket.end <= num_records_;
     if (!in_epoch || !records.Add(ticket.records())) return false;
@@ -120,7 +141,7 @@ bool WorkPool::TakeStepOf(WorkTicket* ticket) {
     return true;
   }
   if (free_steps_.erase(ticket->step) > 0) return true;
-  if (empty()) return false;
+  if (NoStepLeft()) return false;
   ticket->step = TakeStep();
   return true;
 }

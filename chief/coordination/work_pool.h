@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -13,15 +14,24 @@
 
 namespace keelson {
 
+// The number of steps where the stream's end alone ends the training.
+inline constexpr int64_t kEndlessSteps = int64_t{1} << 62;
+
 struct WorkOptions {
   int64_t max_steps = 0;    // >= 0
-  int64_t num_records = 0;  // > 0
+  int64_t num_records = 0;  // > 0; of a stream more than it will ever have
   int64_t batch_size = 0;   // > 0; may be greater than num_records
   // The number of the first lease. A random start tells the leases of a restarted chief from those
   // of its predecessor. Not 0, which means "no lease" on the wire.
   uint64_t first_lease_id = 1;
   // The id of a job that has none yet; 0: a random one.
   uint64_t job_id = 0;
+
+  // Records become known as the files of a stream come.
+  bool stream = false;
+
+  // " of 1000", for messages; empty where the stream's end alone ends the training.
+  std::string OfSteps() const;
 };
 
 // Step `step` trains on positions [begin, end) of epoch `epoch`.
@@ -43,17 +53,27 @@ class WorkPool {
   explicit WorkPool(const WorkOptions& options)
       : max_steps_(options.max_steps),
         num_records_(options.num_records),
-        batch_size_(options.batch_size) {}
+        batch_size_(options.batch_size),
+        is_stream_(options.stream),
+        known_(is_stream_ ? 0 : num_records_) {}
 
   // Continues from a snapshot; WorkLedger::FromState says what becomes of options that changed.
   void ContinueFrom(const v1::JobState& state);
   // Steps below `step` were handed out.
   void SetNextStep(int64_t step) { next_step_ = step; }
 
-  // No step is left.
-  bool empty() const { return free_steps_.empty() && next_step_ >= max_steps_; }
+  // No step is left, or of a stream no batch: a smaller one is taken only at its end.
+  bool empty() const { return NoStepLeft() || NoBatchLeft(); }
   // The next step and batch. The pool is not empty.
   WorkTicket Take();
+
+  // Of a stream: it has its first `known` records, as far as anybody knows.
+  void SetKnown(int64_t known) { known_ = known; }
+  // No record follows those that are known.
+  void EndStream() { ended_ = true; }
+  bool stream_ended() const { return is_stream_ && ended_; }
+  // The stream has ended, and all of its records were handed out.
+  bool StreamIsUsedUp() const;
   // The next `count` batches. Where an epoch has less left than these, the rest is shared out
   // evenly.
   std::vector<RecordRange> TakeBatches(int64_t count);
@@ -89,6 +109,8 @@ class WorkPool {
   static int64_t StepsFor(int64_t epochs, int64_t num_records, int64_t batch_size);
 
  private:
+  bool NoStepLeft() const { return free_steps_.empty() && next_step_ >= max_steps_; }
+  bool NoBatchLeft() const;
   int64_t TakeStep();
   // Returns the next `size` records that were never handed out, or what is left of the epoch.
   RecordRange AdvanceCursor(int64_t size);
@@ -98,6 +120,10 @@ class WorkPool {
   int64_t max_steps_;
   int64_t num_records_;
   int64_t batch_size_;
+  bool is_stream_;
+  // Records that can be handed out: fewer than num_records_ of a stream.
+  int64_t known_;
+  bool ended_ = false;
   int64_t next_step_ = 0;
   int64_t next_epoch_ = 0;
   int64_t next_position_ = 0;
