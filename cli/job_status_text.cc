@@ -31,6 +31,13 @@ std::string StepText(const v1::JobStatus& status) {
   return absl::StrFormat("%d of %d (%.1f %%)", status.step(), status.max_steps(), done);
 }
 
+// "120 of 240 records are done, at clicks-2.csv; more may come"
+std::string StreamText(const v1::StreamStatus& stream) {
+  return absl::StrCat(stream.done_records(), " of ", stream.known_records(), " records are done",
+                      stream.file().empty() ? "" : ", at ", stream.file(),
+                      stream.ended() ? "; no more will come" : "; more may come");
+}
+
 // "0.52 (3)": mean and maximum.
 std::string StalenessText(const v1::WorkerFigures& figures) {
   if (figures.steps() == 0) return "-";
@@ -91,7 +98,11 @@ void AddJob(const v1::JobStatus& status, TextTable* table) {
   table->AddRow({"phase", v1::JobPhase_Name(status.phase())});
   if (!status.error().empty()) table->AddRow({"error", status.error()});
   table->AddRow({"step", StepText(status)});
-  table->AddRow({"epoch", absl::StrFormat("%.3f", status.epoch())});
+  if (status.has_stream()) {
+    table->AddRow({"stream", StreamText(status.stream())});
+  } else {
+    table->AddRow({"epoch", absl::StrFormat("%.3f", status.epoch())});
+  }
   table->AddRow({"loss", absl::StrFormat("%.6g", status.loss())});
   table->AddRow(
       {"speed", absl::StrFormat("%.1f steps/s, %.1f examples/s", status.steps_per_second(),

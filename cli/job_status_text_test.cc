@@ -45,6 +45,19 @@ class JobStatusTextTest : public testing::Test {
   v1::JobStatus status_;
 };
 
+TEST_F(JobStatusTextTest, AStreamHasAPositionAndNoEpoch) {
+  status_.set_max_steps(0);
+  status_.mutable_stream()->set_file("part-2");
+  status_.mutable_stream()->set_done_records(120);
+  status_.mutable_stream()->set_known_records(240);
+  std::string text = JobStatusText(status_);
+  EXPECT_THAT(text, HasSubstr("step      250\n"));
+  EXPECT_THAT(text, HasSubstr("stream    120 of 240 records are done, at part-2; more may come\n"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("epoch")));
+  status_.mutable_stream()->set_ended(true);
+  EXPECT_THAT(JobStatusText(status_), HasSubstr("; no more will come"));
+}
+
 TEST_F(JobStatusTextTest, IsATableOfTheMembers) {
   *status_.mutable_mode() = ConsistencyMode::Parse("ssp:4")->ToProto();
   const std::string text = JobStatusText(status_);

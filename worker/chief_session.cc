@@ -157,6 +157,11 @@ absl::StatusOr<std::optional<Ticket>> ChiefSession::AcquireLease() {
     RETURN_IF_ERROR(Acquire(&response));
     if (response.lease_id() != 0) {
       for (const Ticket& ticket : TicketsOf(response)) tickets_.push_back(ticket);
+      // None of the tickets of the lease before is left, and what they name is read.
+      if (options_.stream != nullptr) {
+        options_.stream->SetFiles(std::vector<v1::StreamFile>(response.stream_files().begin(),
+                                                              response.stream_files().end()));
+      }
       return Next();
     }
     if (response.phase() == v1::FAILED) return ChiefGaveUp();

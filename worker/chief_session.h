@@ -20,6 +20,7 @@
 #include "core/client/services/retry.h"
 #include "core/cluster/membership_id.h"
 #include "core/cluster/task.h"
+#include "core/data/stream/stream_dataset.h"
 #include "core/data/ticket.h"
 #include "worker/progress.h"
 
@@ -48,6 +49,8 @@ class ChiefSession : public TicketSource {
     RetryOptions retry;
     // Between two heartbeats, unless the chief wants them less often.
     absl::Duration heartbeat_interval = absl::Milliseconds(250);
+    // Of a stream: learns which files have the records of the work. Outlives the session.
+    StreamDataset* stream = nullptr;
   };
 
   // All outlive the session. `progress` holds no lease. `stop` ends every wait.

@@ -2,6 +2,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "core/base/file_system_testing.h"
 #include "gmock/gmock.h"
 #include "worker/fake_chief.h"
 
@@ -347,6 +348,31 @@ TEST_F(ChiefSessionTest, ALeaseMayWantFreshValues) {
   Join();
   EXPECT_FALSE(NextTicket().fresh_values);
   EXPECT_TRUE(NextTicket().fresh_values);
+}
+
+TEST_F(ChiefSessionTest, ALeaseOfAStreamSaysWhichFilesItsRecordsAreIn) {
+  MemoryFileSystem files;
+  ASSERT_EQ(files.CreateDirectories("/d"), absl::OkStatus());
+  files.SetContent("/d/part-1", "1 10:1\n1 11:1\n1 12:1\n1 13:1\n");
+  v1::DataConfig config;
+  config.set_data_dir("/d");
+  config.mutable_libsvm();
+  const RecordSchema schema = {{{"features", {}, FeatureKind::kBag, true}}, {{"label", 2}}};
+  StreamDataset stream(std::make_shared<const StreamDirectory>(config, schema, &files));
+  ChiefSession::Options options = MakeOptions();
+  options.stream = &stream;
+  ChiefSession session(options, &chief_, &progress_, &clock_, &stop_);
+  v1::AcquireWorkResponse lease = FakeChief::MakeLease(50, 0, 1);
+  v1::StreamFile* const file = lease.add_stream_files();
+  file->set_name("part-1");
+  file->set_end(4);
+  chief_.AddLease(lease);
+  ASSERT_EQ(session.Join(), absl::OkStatus());
+  const auto ticket = session.Next();
+  ASSERT_TRUE(ticket.ok() && ticket->has_value()) << ticket.status();
+  Batch batch;
+  ASSERT_EQ(stream.Read({(*ticket)->begin, (*ticket)->end - 1}, &batch), absl::OkStatus());
+  EXPECT_THAT(batch.features[0].ids, ElementsAre(10, 13));
 }
 
 TEST_F(ChiefSessionTest, NextTellsWhyTheChiefHasGivenUp) {

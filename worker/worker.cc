@@ -25,6 +25,7 @@ ChiefSession::Options SessionOptions(const WorkerOptions& options, const Members
   out.device = devices.name();
   out.retry = options.retry;
   out.step_bound = options.step_bound;
+  out.stream = options.stream;
   return out;
 }
 
@@ -149,6 +150,7 @@ absl::Status Worker::TrainUntilDone(ChiefSession* session, ParameterClient* clie
   BatcherOptions batches;
   batches.seed = options_.config.train().seed();
   batches.sequential = options_.config.data().sequential();
+  batches.order_group = options_.config.data().order_group();
   batches.tables = TableFeaturesOf(model->spec());
   Batcher batcher(dataset_, session, batches);
   const std::unique_ptr<TableExchange> tables = TableExchange::Create(client, model, &batcher);

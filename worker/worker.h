@@ -20,6 +20,7 @@
 #include "core/cluster/placement.h"
 #include "core/cluster/task.h"
 #include "core/data/dataset.h"
+#include "core/data/stream/stream_dataset.h"
 #include "core/device/device_group.h"
 #include "core/model/model.h"
 #include "keelson/v1/train_config.pb.h"
@@ -52,6 +53,8 @@ struct WorkerOptions {
   uint64_t config_hash = 0;
   RetryOptions retry;
   absl::Duration step_bound;  // RegisterRequest
+  // The dataset, if it is a stream; outlives the worker.
+  StreamDataset* stream = nullptr;
   // Returns a random identity for a membership.
   std::function<MembershipId()> new_membership = RandomMembershipId;
 };

@@ -162,7 +162,8 @@ absl::Status RunWorkerRole(const RoleContext& context, const WorkerFlags& flags,
                            context.config,
                            context.config_hash,
                            RetryOptionsFrom(flags),
-                           absl::Seconds(flags.step_bound_seconds)};
+                           absl::Seconds(flags.step_bound_seconds),
+                           data.stream};
   Worker worker(std::move(options), chief, std::move(make_client), devices, data.train.get(),
                 Clock::Real(), stop);
   const MetricRegistry::Registration metrics =

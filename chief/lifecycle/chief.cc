@@ -29,9 +29,13 @@ int64_t BatchesPerStep(const v1::TrainConfig& config) {
 int64_t MaxSteps(const ChiefOptions& options) {
   const v1::TrainingConfig& train = options.config.train();
   if (train.max_steps() > 0) return train.max_steps();
+  if (options.stream != nullptr) return kEndlessSteps;
   return WorkPool::StepsFor(train.epochs(), options.train_records,
                             train.batch_size() * BatchesPerStep(options.config));
 }
+
+// 0: unknown.
+int64_t KnownSteps(int64_t max_steps) { return max_steps == kEndlessSteps ? 0 : max_steps; }
 
 Coordinator::Options CoordinatorOptions(const ChiefOptions& options, const ConsistencyMode& mode) {
   Coordinator::Options out;
@@ -64,7 +68,7 @@ v1::InitializeShardRequest ShardsOf(const ChiefOptions& options, const Placement
   request.set_placement_fingerprint(placement.Fingerprint());
   *request.mutable_optimizer() = options.config.optimizer();
   *request.mutable_learning_rate() = options.config.learning_rate();
-  request.set_max_steps(max_steps);
+  request.set_max_steps(KnownSteps(max_steps));
   request.set_seed(options.config.train().seed());
   request.set_reject_non_finite(options.config.transfer().reject_non_finite());
   *request.mutable_stale_gradients() = options.config.consistency().stale_gradients();
@@ -72,7 +76,10 @@ v1::InitializeShardRequest ShardsOf(const ChiefOptions& options, const Placement
 }
 
 WorkOptions Work(const ChiefOptions& options, int64_t max_steps) {
-  return {max_steps, options.train_records, options.config.train().batch_size(), RandomId() | 1};
+  WorkOptions work = {max_steps, options.train_records, options.config.train().batch_size(),
+                      RandomId() | 1};
+  work.stream = options.stream != nullptr;
+  return work;
 }
 
 ColdStart::Options ColdStartOptions(const ChiefOptions& options, int64_t max_steps) {
@@ -151,8 +158,9 @@ absl::StatusOr<std::unique_ptr<Chief>> Chief::Create(ChiefOptions options,
                         absl::StrCat("checkpoint.model_dir ", model_dir, ": ", created.message()));
   }
   const int64_t max_steps = MaxSteps(options);
-  ASSIGN_OR_RETURN(LearningRateSchedule learning_rate,
-                   LearningRateSchedule::Create(options.config.learning_rate(), max_steps));
+  ASSIGN_OR_RETURN(
+      LearningRateSchedule learning_rate,
+      LearningRateSchedule::Create(options.config.learning_rate(), KnownSteps(max_steps)));
   ASSIGN_OR_RETURN(
       const ConsistencyMode mode,
       ConsistencyMode::FromProto(options.config.consistency().mode(), "consistency.mode"));
@@ -192,8 +200,9 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
                   &snapshotter_, &snapshots_, &leadership_, clock, &stop_),
       start_(StartOptions(options_, max_steps), model_, &cold_start_, &coordinator_, &servers_,
              &supervisor_, &snapshotter_, &snapshots_, &leadership_, clock, &stop_),
+      stream_(options_.stream.get(), coordinator_.stream(), clock),
       training_(TrainingOptions(options_, max_steps), &coordinator_, &servers_, &snapshots_,
-                &leadership_, clock, &stop_),
+                &leadership_, &stream_, clock, &stop_),
       ending_(EndingOptions(options_), &directory_, &coordinator_, &servers_, &supervisor_,
               &snapshotter_, &snapshots_, &leadership_, clock, &stop_) {}
 
@@ -217,7 +226,9 @@ Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_ra
   out.chief.peer = options_.peer;
   out.expected_members = options_.expected_members;
   const int64_t batch = options_.config.train().batch_size() * BatchesPerStep(options_.config);
-  out.steps_per_epoch = static_cast<double>(options_.train_records) / static_cast<double>(batch);
+  if (options_.stream == nullptr) {
+    out.steps_per_epoch = static_cast<double>(options_.train_records) / static_cast<double>(batch);
+  }
   out.file_system = options_.file_system;
   return out;
 }
@@ -262,11 +273,13 @@ absl::Status Chief::RunJob() {
   }
   Thread announcements([this] { announcer_.Run(helpers_stop_); });
   Thread rounds([this] { rounds_.Run(helpers_stop_); });
+  Thread stream([this] { stream_.Run(helpers_stop_); });
   absl::Status status = training_.Run(saved_at);
   if (status.ok()) status = ending_.Run();
   helpers_stop_.Raise();
   announcements.Join();
   rounds.Join();
+  stream.Join();
   supervisor_.Stop();
   return status;
 }

@@ -17,6 +17,7 @@
 #include "chief/lifecycle/lease_watch.h"
 #include "chief/lifecycle/membership_announcer.h"
 #include "chief/lifecycle/round_committer.h"
+#include "chief/lifecycle/stream_watch.h"
 #include "chief/lifecycle/training_phase.h"
 #include "chief/reporting/reporter.h"
 #include "chief/servers/server_group.h"
@@ -29,6 +30,7 @@
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/directory_owner.h"
+#include "core/data/stream/stream_directory.h"
 #include "core/tensor/variable.h"
 #include "keelson/v1/train_config.pb.h"
 
@@ -44,7 +46,9 @@ struct ChiefOptions {
   uint64_t config_hash = 0;
   std::vector<VariableSpec> variables;
   std::vector<TableSpec> tables;
-  int64_t train_records = 0;
+  int64_t train_records = 0;  // kStreamRecords of a stream
+  // Where a stream's files come; null: the data is no stream.
+  std::shared_ptr<const StreamDirectory> stream = nullptr;
   // An evaluator belongs to the job: the end waits for it even if it has not registered yet.
   bool expects_evaluator = false;
   // Workers and evaluators that the cluster's description names; only displayed.
@@ -100,7 +104,7 @@ class Chief {
   // DEADLINE_EXCEEDED: a server never appeared, and no other held a running job. DATA_LOSS: no
   // snapshot of several is usable. INVALID_ARGUMENT: the loss is not finite, or training has
   // diverged; a snapshot does not fit the model. FAILED_PRECONDITION: a server has another
-  // configuration.
+  // configuration. Of a stream also StreamWatch::status().
   absl::Status Run();
 
  private:
@@ -138,6 +142,7 @@ class Chief {
   ServerSupervisor supervisor_;
   ColdStart cold_start_;
   JobStart start_;
+  StreamWatch stream_;
   TrainingPhase training_;
   JobEnding ending_;
   std::unique_ptr<Reporter> reporter_;

@@ -43,7 +43,14 @@ void CollectJob(const CoordinatorStatus& status, MetricPage* page) {
   }
   AddGauge("keelson_chief_global_step", "Steps that are completed.",
            static_cast<double>(status.step), page);
-  AddGauge("keelson_chief_max_steps", "Steps at which the job is done.",
+  if (status.stream.has_value()) {
+    AddGauge("keelson_chief_stream_done_records", "Records of the stream that are done.",
+             static_cast<double>(status.stream->done_records()), page);
+    AddGauge("keelson_chief_stream_known_records", "Records of the stream's files so far.",
+             static_cast<double>(status.stream->known_records()), page);
+  }
+  AddGauge("keelson_chief_max_steps",
+           "Steps at which the job is done; 0 if a stream's end alone is.",
            static_cast<double>(status.max_steps), page);
   AddGauge("keelson_chief_epoch", "Passes over the training records.", status.epoch, page);
   if (status.evaluated_step >= 0) {

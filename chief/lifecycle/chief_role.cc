@@ -55,9 +55,9 @@ absl::StatusOr<std::string> TokenOf(const ChiefFlags& flags) {
 // "done at step 1000; training: loss=0.02; evaluation: accuracy=0.98 loss=0.06", as far as known.
 std::string ResultOf(const CoordinatorStatus& status) {
   std::string text = absl::StrCat("done at step ", status.step);
-  if (status.step < status.max_steps && !status.end_reason.empty()) {
-    text = absl::StrCat("ended early at step ", status.step, " of ", status.max_steps, ": ",
-                        status.end_reason);
+  if (!status.end_reason.empty() && (status.max_steps == 0 || status.step < status.max_steps)) {
+    const std::string of = status.max_steps > 0 ? absl::StrCat(" of ", status.max_steps) : "";
+    text = absl::StrCat("ended early at step ", status.step, of, ": ", status.end_reason);
   }
   if (status.newest.steps_per_second() > 0 && std::isfinite(status.newest.loss())) {
     absl::StrAppend(&text, "; training: loss=", status.newest.loss());
@@ -119,6 +119,7 @@ absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
   ASSIGN_OR_RETURN(options.tables, TablesWithInitialValues(context.config.initial_values(),
                                                            spec.variables, spec.tables));
   options.train_records = data.train->num_records();
+  options.stream = data.stream_directory;
   options.expects_evaluator = !context.cluster.evaluators.empty();
   options.expected_members = ExpectedMembers(context.cluster);
   if (context.cluster.distributed) {

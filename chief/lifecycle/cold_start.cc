@@ -36,8 +36,9 @@ absl::Status ColdStart::Run(const std::vector<v1::ShardStatus>& shards) {
   const int64_t step = ledger.completed_steps();
   LogInfo(restored.prefix.empty() ? "training from the start"
                                   : absl::StrCat("continuing from ", restored.prefix),
-          ": step ", step, " of ", options_.work.max_steps, ", ", options_.work.num_records,
-          " records");
+          ": step ", step, options_.work.OfSteps(),
+          options_.work.stream ? ", a stream of records"
+                               : absl::StrCat(", ", options_.work.num_records, " records"));
   coordinator_->evaluations()->NameSnapshot(step, restored.state.snapshot_id());
   coordinator_->evaluations()->SetSnapshotStep(step);
   if (restored.prefix.empty()) {

@@ -75,8 +75,8 @@ absl::StatusOr<absl::Duration> JobStart::Adopt(const Adoption& adoption,
   TakeRoundsOver(adoption, shards, coordinator_, servers_, *stop_);
   RETURN_IF_ERROR(leadership_->NoteConfigInUse());
   coordinator_->start()->Resume(model_, std::move(ledger), adoption.persisted);
-  LogInfo("training goes on: step ", coordinator_->reports()->GetStatus().step, " of ",
-          options_.work.max_steps);
+  LogInfo("training goes on: step ", coordinator_->reports()->GetStatus().step,
+          options_.work.OfSteps());
   const SnapshotFigures newest = snapshotter_->figures();
   if (newest.step >= 0) coordinator_->evaluations()->SetSnapshotStep(newest.step);
   for (size_t s = 0; s < adoption.keeps.size(); ++s) {

@@ -28,9 +28,9 @@ absl::Status Diverged(int64_t step, absl::string_view why) {
 }
 
 void LogEarlyEnd(const CoordinatorStatus& job) {
-  if (job.step >= job.max_steps) return;
-  LogInfo("training has ended early at step ", job.step, " of ", job.max_steps, ": ",
-          job.end_reason);
+  if (job.end_reason.empty() || (job.max_steps > 0 && job.step >= job.max_steps)) return;
+  const std::string of = job.max_steps > 0 ? absl::StrCat(" of ", job.max_steps) : "";
+  LogInfo("training has ended early at step ", job.step, of, ": ", job.end_reason);
 }
 
 }  // namespace
@@ -62,6 +62,7 @@ absl::Status TrainingPhase::Run(absl::Duration saved_at) {
 absl::Status TrainingPhase::Check(const CoordinatorStatus& job) {
   if (job.totals.non_finite_losses() > 0) return LossNotFinite(job.step);
   if (!job.diverged.empty()) return Diverged(job.step, job.diverged);
+  RETURN_IF_ERROR(stream_->status());
   NoteDiverging(job);
   if (!stop_->raised()) return absl::OkStatus();
   if (leadership_->Check().ok())

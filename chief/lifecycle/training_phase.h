@@ -14,6 +14,7 @@
 #include "chief/lifecycle/job_snapshots.h"
 #include "chief/lifecycle/leadership.h"
 #include "chief/lifecycle/save_schedule.h"
+#include "chief/lifecycle/stream_watch.h"
 #include "chief/servers/server_group.h"
 #include "chief/servers/server_state.h"
 #include "core/base/clock.h"
@@ -33,21 +34,22 @@ class TrainingPhase {
 
   // When `stop` is raised, the chief is to leave. All outlive this.
   TrainingPhase(Options options, Coordinator* coordinator, ServerGroup* servers,
-                JobSnapshots* snapshots, Leadership* leadership, const Clock* clock,
-                const StopSignal* stop)
+                JobSnapshots* snapshots, Leadership* leadership, const StreamWatch* stream,
+                const Clock* clock, const StopSignal* stop)
       : options_(std::move(options)),
         coordinator_(coordinator),
         servers_(servers),
         snapshots_(snapshots),
         leadership_(leadership),
+        stream_(stream),
         clock_(clock),
         stop_(stop) {}
 
   // Waits until training is over, and writes the snapshots that are due, and one for servers that
   // were asked to stop; those that fail are tried again. Call it when the coordinator trains. The
   // newest snapshot was written at `saved_at`, on the monotonic clock. INVALID_ARGUMENT: the loss
-  // is not finite, or training has diverged. CANCELLED: `stop` was raised; a snapshot has been
-  // tried, unless another chief has this one's place.
+  // is not finite, or training has diverged. Errors of StreamWatch::status(). CANCELLED: `stop` was
+  // raised; a snapshot has been tried, unless another chief has this one's place.
   absl::Status Run(absl::Duration saved_at);
 
  private:
@@ -64,6 +66,7 @@ class TrainingPhase {
   ServerGroup* const servers_;
   JobSnapshots* const snapshots_;
   Leadership* const leadership_;
+  const StreamWatch* const stream_;
   const Clock* const clock_;
   const StopSignal* const stop_;
 

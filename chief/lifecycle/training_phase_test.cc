@@ -23,7 +23,7 @@ class TrainingPhaseTest : public SavedJobTest {
     options.saves.max_steps = Work().max_steps;
     options.saves.save_steps = save_steps_;
     options.step_wait = absl::ZeroDuration();
-    return TrainingPhase(options, &coordinator_, &servers_, &snapshots_, &leadership_,
+    return TrainingPhase(options, &coordinator_, &servers_, &snapshots_, &leadership_, &stream_,
                          &phase_clock_, &stop_)
         .Run(clock_.Monotonic());
   }
@@ -58,6 +58,7 @@ class TrainingPhaseTest : public SavedJobTest {
   }
 
   CountingClock phase_clock_{&clock_};
+  StreamWatch stream_{nullptr, coordinator_.stream(), &clock_};
   int64_t save_steps_ = 1000;
   std::thread thread_;
   absl::Status status_;

@@ -78,7 +78,8 @@ void Reporter::Update() {
   const std::vector<ServerView> servers = Servers();
   // Until the first step is done only the marks are set: a restored job does not start at step 0,
   // and the time until the workers have joined is not training time.
-  if (status.max_steps > 0 && (!summary_.has_value() || status.totals.steps() == 0)) {
+  const bool trains = status.max_steps > 0 || status.stream.has_value();
+  if (trains && (!summary_.has_value() || status.totals.steps() == 0)) {
     BeginMeasuring(status);
   }
   if (clock_->Monotonic() - histograms_taken_ >= kFiguresInterval) TakeHistograms();

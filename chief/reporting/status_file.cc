@@ -182,8 +182,16 @@ void AddNewest(const CoordinatorStatus& job, Json* json) {
     return;
   }
   AddMeans(job.newest, /*of_job=*/true, json);
+  if (job.max_steps == 0) return;
   (*json)["eta_seconds"] =
       static_cast<double>(std::max<int64_t>(job.max_steps - job.step, 0)) / speed;
+}
+
+Json StreamJson(const v1::StreamStatus& stream) {
+  return {{"file", stream.file()},
+          {"done_records", stream.done_records()},
+          {"known_records", stream.known_records()},
+          {"ended", stream.ended()}};
 }
 
 Json MembersJson(const StatusReport& report) {
@@ -220,11 +228,15 @@ std::string StatusJson(const StatusReport& report) {
                {"mode", job.mode.ToString()},
                {"end_reason", job.end_reason},
                {"step", job.step},
-               {"max_steps", job.max_steps},
-               {"epoch", job.epoch},
                {"snapshot_step", job.snapshot_step},
                {"learning_rate", report.learning_rate},
                {"snapshot", SnapshotsJson(report.snapshots, report.now)}};
+  if (job.max_steps > 0 || !job.stream.has_value()) json["max_steps"] = job.max_steps;
+  if (job.stream.has_value()) {
+    json["stream"] = StreamJson(*job.stream);
+  } else {
+    json["epoch"] = job.epoch;
+  }
   if (report.steps_per_epoch > 0) json["steps_per_epoch"] = report.steps_per_epoch;
   if (job.phase == JobPhase::kWaitingForServers) json["waiting_for"] = report.missing_servers;
   AddNewest(job, &json);

@@ -48,6 +48,8 @@ struct StatusReport {
 //   mode                      as ConsistencyMode::ToString
 //   end_reason                why training ends early; empty: it does not
 //   step, max_steps, epoch, snapshot_step, learning_rate, steps_per_epoch
+//   stream                    of a stream, which has no epoch, and max_steps only where that ends
+//                             it: {file, done_records, known_records, ended}, see StreamStatus
 //   snapshot                  see SnapshotFigures: {age_seconds, write_seconds, bytes,
 //                             cut_microseconds, written, failures, error}; age_seconds is absent
 //                             while there is none

@@ -62,6 +62,21 @@ class StatusFileTest : public testing::Test {
   std::vector<Task> expected_;
 };
 
+TEST_F(StatusFileTest, TellsHowFarAStreamIs) {
+  job_.stream.emplace();
+  job_.stream->set_file("part-2");
+  job_.stream->set_done_records(120);
+  job_.stream->set_known_records(240);
+  MeasureOnce();
+  const Json json = Written();
+  EXPECT_EQ(
+      json["stream"],
+      Json({{"file", "part-2"}, {"done_records", 120}, {"known_records", 240}, {"ended", false}}));
+  EXPECT_FALSE(json.contains("epoch"));
+  EXPECT_FALSE(json.contains("max_steps"));
+  EXPECT_FALSE(json.contains("eta_seconds"));
+}
+
 TEST_F(StatusFileTest, TellsTheJobAndItsChief) {
   job_.end_reason = "good enough";
   const Json json = Written();

@@ -279,6 +279,7 @@ v1::AcquireWorkResponse ChiefHandler::WorkResponse(const std::optional<WorkLease
       *response.add_tickets() = TicketToProto(ticket, *lease);
     }
     response.set_fresh_values(lease->fresh_values);
+    for (const v1::StreamFile& file : lease->stream_files) *response.add_stream_files() = file;
   }
   *response.mutable_state_versions() = VersionsToProto(coordinator_->persistence()->versions());
   // Workers stay until the last snapshot is there: if the job falls back to an earlier one, the
@@ -361,6 +362,7 @@ absl::Status ChiefHandler::GetJobStatus(const v1::GetJobStatusRequest& request,
   *response->mutable_mode() = status.mode.ToProto();
   if (status.next_mode.has_value()) *response->mutable_next_mode() = status.next_mode->ToProto();
   response->set_end_reason(status.end_reason);
+  if (status.stream.has_value()) *response->mutable_stream() = *status.stream;
   if (servers_ != nullptr) {
     for (const ServerView& server : servers_()) *response->add_servers() = ServerToProto(server);
   }

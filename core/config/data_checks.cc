@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
@@ -100,6 +101,34 @@ absl::Status CheckFiles(const v1::DataConfig& data) {
   return absl::OkStatus();
 }
 
+// A stream is a set of files that is read as it grows.
+absl::Status CheckStream(const v1::DataConfig& data) {
+  if (!data.has_stream()) return absl::OkStatus();
+  const bool readable = data.has_libsvm() || data.has_libffm() || data.has_criteo() ||
+                        data.has_csv() || data.has_tf_record();
+  if (!readable) {
+    return FieldError("data.stream", "data.libsvm, libffm, criteo, csv or tf_record beside it",
+                      "another source");
+  }
+  if (data.train_files().empty()) {
+    return FieldError("data.train_files", "names of the files of data.stream, as in \"part-*\"",
+                      "none");
+  }
+  if (data.eval_files().empty()) {
+    return FieldError("data.eval_files",
+                      "the files that evaluate, as the last fifth of data.stream is never known",
+                      "none");
+  }
+  if (data.train_subset().begin() != 0 || data.train_subset().end() != 0) {
+    return FieldError("data.train_subset", "none beside data.stream", "one");
+  }
+  if (absl::StrContains(data.stream().end_file(), '/')) {
+    return FieldError("data.stream.end_file", "the name of a file in data_dir",
+                      absl::StrCat("\"", data.stream().end_file(), "\""));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckCsv(const v1::DataConfig::Csv& csv) {
   const std::string& separator = csv.separator();
   const bool is_one = separator.size() <= 1 || separator == "tab";
@@ -134,6 +163,8 @@ absl::Status CheckColumns(const v1::DataConfig& data, const ModelSpec& model) {
 absl::Status CheckDataConfig(const v1::DataConfig& data, const ModelSpec& model) {
   RETURN_IF_ERROR(CheckGenerated(data));
   RETURN_IF_ERROR(CheckFiles(data));
+  RETURN_IF_ERROR(CheckStream(data));
+  RETURN_IF_ERROR(NotNegative("data.order_group", data.order_group()));
   RETURN_IF_ERROR(CheckColumns(data, model));
   RETURN_IF_ERROR(CheckSubset("data.train_subset", data.train_subset()));
   RETURN_IF_ERROR(CheckSubset("data.eval_subset", data.eval_subset()));

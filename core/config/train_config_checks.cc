@@ -55,14 +55,21 @@ absl::Status CheckLearningRate(const v1::LearningRateConfig& learning_rate) {
   return absl::OkStatus();
 }
 
-absl::Status CheckTraining(const v1::TrainingConfig& train) {
+absl::Status CheckLength(const v1::TrainingConfig& train, bool stream) {
+  if (stream) {
+    if (train.epochs() == 0) return absl::OkStatus();
+    return FieldError("train.epochs", "0, as data.stream is visited once", train.epochs());
+  }
+  if ((train.max_steps() > 0) != (train.epochs() > 0)) return absl::OkStatus();
+  return FieldError("train", "exactly one of max_steps and epochs",
+                    train.epochs() > 0 ? "both" : "neither");
+}
+
+absl::Status CheckTraining(const v1::TrainingConfig& train, bool stream) {
   RETURN_IF_ERROR(Positive("train.batch_size", train.batch_size()));
   RETURN_IF_ERROR(NotNegative("train.max_steps", train.max_steps()));
   RETURN_IF_ERROR(NotNegative("train.epochs", train.epochs()));
-  if ((train.max_steps() > 0) == (train.epochs() > 0)) {
-    return FieldError("train", "exactly one of max_steps and epochs",
-                      train.epochs() > 0 ? "both" : "neither");
-  }
+  RETURN_IF_ERROR(CheckLength(train, stream));
   RETURN_IF_ERROR(Positive("train.summary_steps", train.summary_steps()));
   RETURN_IF_ERROR(NotNegative("train.histogram_steps", train.histogram_steps()));
   return NotNegative("train.max_loss", train.max_loss());
@@ -168,8 +175,14 @@ absl::Status CheckDelayCompensation(const v1::StaleGradientConfig::DelayCompensa
 }
 
 absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency, bool uses_ftrl,
-                              bool has_tables) {
+                              bool has_tables, bool stream) {
   RETURN_IF_ERROR(ConsistencyMode::FromProto(consistency.mode(), "consistency.mode").status());
+  if (stream && consistency.mode().has_synchronous()) {
+    return FieldError("consistency.mode",
+                      "async or bounded_staleness with data.stream, of which nobody knows whether "
+                      "there are enough records for all workers of a step",
+                      "synchronous");
+  }
   const v1::StaleGradientConfig& stale = consistency.stale_gradients();
   if (stale.scale_learning_rate() && uses_ftrl) {
     return FieldError("consistency.stale_gradients.scale_learning_rate",
@@ -192,13 +205,13 @@ absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
       WithInitialValues(config.initial_values(), model.variables, model.tables).status());
   RETURN_IF_ERROR(CheckLearningRate(config.learning_rate()));
   RETURN_IF_ERROR(CheckDataConfig(config.data(), model));
-  RETURN_IF_ERROR(CheckTraining(config.train()));
+  RETURN_IF_ERROR(CheckTraining(config.train(), config.data().has_stream()));
   RETURN_IF_ERROR(CheckCheckpoint(config.checkpoint(), !config.model().tables().empty()));
   RETURN_IF_ERROR(CheckEvaluation(config.evaluation(), model));
   RETURN_IF_ERROR(ValidateTransferConfig(config.transfer()));
   RETURN_IF_ERROR(CheckTransferGroups(config.transfer(), model.variables, model.tables));
-  return CheckConsistency(config.consistency(), UsesFtrl(config.optimizer()),
-                          !model.tables.empty());
+  return CheckConsistency(config.consistency(), UsesFtrl(config.optimizer()), !model.tables.empty(),
+                          config.data().has_stream());
 }
 
 }  // namespace keelson

@@ -223,6 +223,27 @@ const BadConfig kBadConfigs[] = {
     {"BadRecordsOfIdx", "data { max_bad_records: 3 }",
      "data.max_bad_records: expected none without data.libsvm, libffm, criteo, csv, "
      "tf_record, npz, parquet or columnar, found 3"},
+    {"OrderGroup", "data { order_group: -1 }", "data.order_group: expected >= 0, found -1"},
+    {"StreamOfIdx", "data { stream {} }",
+     "data.stream: expected data.libsvm, libffm, criteo, csv or tf_record beside it, found another "
+     "source"},
+    {"StreamWithoutFiles", "data { libsvm {} stream {} }",
+     "data.train_files: expected names of the files of data.stream, as in \"part-*\", found none"},
+    {"StreamWithoutEvaluation", "data { libsvm {} stream {} train_files: 'a*' }",
+     "data.eval_files: expected the files that evaluate, as the last fifth of data.stream is never "
+     "known, found none"},
+    {"StreamWithASubset",
+     "data { libsvm {} stream {} train_files: 'a*' eval_files: 'b' train_subset { end: 5 } }",
+     "data.train_subset: expected none beside data.stream, found one"},
+    {"StreamEnd", "data { libsvm {} stream { end_file: '/x' } train_files: 'a*' eval_files: 'b' }",
+     "data.stream.end_file: expected the name of a file in data_dir, found \"/x\""},
+    {"StreamInEpochs",
+     "data { libsvm {} stream {} train_files: 'a*' eval_files: 'b' } train { epochs: 2 }",
+     "train.epochs: expected 0, as data.stream is visited once, found 2"},
+    {"StreamInRounds",
+     "data { libsvm {} stream {} train_files: 'a*' eval_files: 'b' } "
+     "consistency { mode { synchronous { replicas_to_aggregate: 2 } } }",
+     "consistency.mode: expected async or bounded_staleness with data.stream"},
     {"CtrRecords", "data { generated_ctr { train_records: -1 } }",
      "data.generated_ctr.train_records: expected > 0, found -1"},
     {"PairRecords", "data { generated_pairs { eval_records: -1 } }",

@@ -123,8 +123,14 @@ void SetRecords(Generated* generated) {
   if (generated->eval_records() == 0) generated->set_eval_records(4000);
 }
 
+void SetStream(v1::DataConfig* data) {
+  if (data->stream().end_file().empty()) data->mutable_stream()->set_end_file("_END");
+  data->set_sequential(true);
+}
+
 // Without a source records are digits.
 void SetData(v1::DataConfig* data) {
+  if (data->has_stream()) SetStream(data);
   switch (data->source_case()) {
     case v1::DataConfig::kGeneratedRegression:
       return SetRecords(data->mutable_generated_regression());

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
@@ -260,6 +262,15 @@ TEST(FinalizeTrainConfigTest, KeepsASourceThatIsFiles) {
   EXPECT_EQ(config.data().max_bad_records(), 3);
   EXPECT_TRUE(Finalized(std::string(kMinimal) + "data { libsvm {} }").data().has_libsvm());
   EXPECT_TRUE(Finalized(std::string(kMinimal) + "data { tf_record {} }").data().has_tf_record());
+}
+
+TEST(FinalizeTrainConfigTest, AStreamNeedsNoEndAndIsReadInOrder) {
+  const std::string data = "data { libsvm {} stream {} train_files: 'a*' eval_files: 'b' }";
+  const v1::TrainConfig endless =
+      Finalized(absl::StrCat(absl::StrReplaceAll(kMinimal, {{"max_steps: 10", ""}}), data));
+  EXPECT_EQ(endless.data().stream().end_file(), "_END");
+  EXPECT_TRUE(endless.data().sequential());
+  EXPECT_EQ(Finalized(absl::StrCat(kMinimal, data)).train().max_steps(), 10);
 }
 
 TEST(FinalizeTrainConfigTest, TwiceIsOnce) {

@@ -25,8 +25,8 @@ namespace keelson {
 absl::StatusOr<Datasets> OpenRecordFiles(const v1::DataConfig& config, const RecordSchema& schema,
                                          FileSystem* file_system = FileSystem::Real());
 
-// The records of some files of text or of TFRecord, the source of `config`. Errors: those of FileRecords::Open and of
-// the format.
+// The records of some files of text or of TFRecord, the source of `config`. Errors: those of
+// FileRecords::Open and of the format.
 absl::StatusOr<std::shared_ptr<const FileRecords>> OpenFileRecords(
     const v1::DataConfig& config, const RecordSchema& schema, const std::vector<std::string>& paths,
     FileSystem* file_system);

@@ -141,6 +141,19 @@ TEST_F(ApiTest, AStatusOfAnotherProgramsVersion) {
   EXPECT_EQ(Get("/runs/mnist/cluster")["tasks"].size(), 1u);
 }
 
+TEST_F(ApiTest, AStreamHasItsPosition) {
+  Json status = TrainingStatus();
+  const Json stream = {
+      {"file", "part-2"}, {"done_records", 120}, {"known_records", 240}, {"ended", false}};
+  status["stream"] = stream;
+  files().Write("status.json", status.dump());
+  EXPECT_EQ(Get("/runs/mnist")["stream"], stream);
+  status["stream"] = {{"done_records", "many"}};
+  files().Write("status.json", status.dump());
+  Poll();
+  EXPECT_FALSE(Get("/runs/mnist").contains("stream"));
+}
+
 TEST_F(ApiTest, ALossThatIsNotFiniteIsNull) {
   Json status = TrainingStatus();
   status["loss"] = nullptr;

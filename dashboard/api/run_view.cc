@@ -129,6 +129,18 @@ Json SnapshotJson(const RunData& data, const BestSteps& best_steps, int64_t step
   return json;
 }
 
+void AddStream(const Json& status, Json* json) {
+  if (!status.is_object() || !status.contains("stream")) return;
+  const Json& stream = status["stream"];
+  const auto done = IntegerAt(stream, "done_records"), known = IntegerAt(stream, "known_records");
+  if (!done.has_value() || !known.has_value()) return;
+  const bool ended = stream.contains("ended") && stream["ended"] == true;
+  (*json)["stream"] = {{"file", TextAt(stream, "file").value_or("")},
+                       {"done_records", *done},
+                       {"known_records", *known},
+                       {"ended", ended}};
+}
+
 }  // namespace
 
 Json RunEntryJson(const Run& run, const RunData& data) {
@@ -155,6 +167,7 @@ Json RunJson(const Run& run, const RunData& data) {
   json["error"] = error;
   if (const auto time = NumberAt(status, "time")) json["updated"] = *time;
   if (const auto max_steps = IntegerAt(status, "max_steps")) json["max_steps"] = *max_steps;
+  AddStream(status, &json);
   if (const auto mode = TextAt(status, "mode")) json["mode"] = *mode;
   CopyNumber(status, "started", &json);
   for (const char* const key : kValues) CopyValue(status, key, &json);

@@ -57,6 +57,7 @@ export interface RunStatus {
   step?: number;
   max_steps?: number;
   epoch?: Value;
+  stream?: {file: string; done_records: number; known_records: number; ended: boolean};  // of a stream
   steps_per_epoch?: Value;
   mode?: string;
   loss?: Value;

@@ -117,7 +117,10 @@ export class Header {
   private setStep(status: RunStatus | undefined): void {
     const step = status?.step;
     const max = status?.max_steps;
-    const epoch = status?.epoch == null ? "" : `epoch ${formatNumber(status.epoch, 3)}`;
+    const stream = status?.stream;
+    const epoch = stream !== undefined
+      ? `${formatCount(stream.done_records)} of ${formatCount(stream.known_records)} records${stream.ended ? "" : " so far"}`
+      : status?.epoch == null ? "" : `epoch ${formatNumber(status.epoch, 3)}`;
     const eta = status?.eta_seconds == null ? "" : `${formatDuration(status.eta_seconds)} left`;
     this.step.set(step === undefined ? NOTHING : max ? `${formatCount(step)} of ${formatCount(max)}` : formatCount(step),
       [eta, epoch].filter((part) => part !== "").join(" · "));
