@@ -122,12 +122,26 @@ TEST_F(DataCommandsTest, AProposalTrainsAsItIs) {
       "column: \"spent\" missing { } } columns { column: \"score\" number { mean: 3.47 "
       "stddev: 1.997 } } ");
   EXPECT_THAT(config->data().labels(0).values(), ElementsAre("no", "yes"));
+  EXPECT_EQ(config->train().epochs(), 5);
+  EXPECT_TRUE(config->evaluation().exporters(0).has_best());
   EXPECT_EQ(config->data().data_dir(), "/d");
   EXPECT_THAT(config->data().train_files(), ElementsAre("a.csv"));
 
   std::ostringstream out;
   ASSERT_TRUE(PrintProposal(options, &files_, &out).ok());
   EXPECT_TRUE(ParseTrainConfig(out.str(), "proposal").ok()) << out.str();
+}
+
+TEST_F(DataCommandsTest, LargeFilesOfIdsAreVisitedTwiceAndScoredEachTime) {
+  std::string content = "site,click\n";
+  for (int i = 0; i < 200'000; ++i) absl::StrAppend(&content, "s", i % 50, ",", i % 2, "\n");
+  files_.SetContent("/d/a.csv", content);
+  ProposalOptions options;
+  options.file.path = "/d/a.csv";
+  auto config = ProposeConfig(options, &files_);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->train().epochs(), 2);
+  EXPECT_EQ(config->checkpoint().save_steps(), 1250);  // 160,000 rows in batches of 128
 }
 
 TEST_F(DataCommandsTest, LabelsOfAllKinds) {

@@ -281,13 +281,27 @@ class Proposer {
     config_.mutable_optimizer()->mutable_adagrad();
     config_.mutable_learning_rate()->set_base(0.1f);
     config_.mutable_learning_rate()->mutable_cosine();
-    config_.mutable_train()->set_batch_size(128);
-    config_.mutable_train()->set_epochs(5);
+    constexpr int64_t kBatch = 128;
+    config_.mutable_train()->set_batch_size(kBatch);
+    config_.mutable_train()->set_epochs(Epochs());
+    // The evaluator scores each epoch, and the best one is kept.
+    const int64_t steps = summary_.all_rows * 4 / 5 / kBatch;
+    config_.mutable_checkpoint()->set_save_steps(std::max<int64_t>(steps, 1));
+    v1::EvaluationConfig* const evaluation = config_.mutable_evaluation();
+    evaluation->add_exporters()->mutable_best();
+    evaluation->mutable_early_stopping()->set_patience(2);
     if (classes_ != 2) return;
     config_.mutable_evaluation()->add_metrics()->mutable_auc();
     config_.mutable_evaluation()->add_metrics()->mutable_accuracy();
     config_.mutable_evaluation()->add_metrics()->mutable_normalized_entropy();
     config_.mutable_evaluation()->add_metrics()->mutable_calibration();
+  }
+
+  // Of a large file most values of most columns are rare: the vectors of these learn the examples
+  // by heart when they see them again and again.
+  int64_t Epochs() const {
+    constexpr int64_t kManyRows = 200'000;
+    return summary_.all_rows < kManyRows || embeddings_.empty() ? 5 : 2;
   }
 
   const ProposalOptions& options_;

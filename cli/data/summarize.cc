@@ -12,6 +12,7 @@ absl::StatusOr<FileSummary> Summarize(const RowFileOptions& options, int64_t row
   ASSIGN_OR_RETURN(const std::unique_ptr<RowFile> file, RowFile::Open(options, file_system));
   FileSummary summary;
   summary.csv = file->is_csv();
+  summary.all_rows = file->size();
   summary.rows = rows == 0 ? file->size() : std::min(rows, file->size());
   summary.columns.resize(file->names().size());
   for (int64_t row = 0; row < summary.rows; ++row) {

@@ -15,7 +15,8 @@ namespace keelson {
 
 struct FileSummary {
   bool csv = false;
-  int64_t rows = 0;  // that were read
+  int64_t rows = 0;      // that were read
+  int64_t all_rows = 0;  // that the file has
   std::vector<std::string> names;
   std::vector<ColumnSummary> columns;  // each of `rows` rows
 };
