@@ -6,6 +6,7 @@ import unittest
 from unittest import mock
 
 import check_results
+import compare_ctr
 import compare_torch
 import plot_scaling
 import train_rate
@@ -35,6 +36,24 @@ class TrainRateTest(unittest.TestCase):
             with self.assertRaises(ZeroDivisionError):
                 train_rate.measure("f32", 10, "/bin", None)
         self.assertEqual(started[0][0], train_rate.LAUNCHER)
+
+
+class CompareCtrTest(unittest.TestCase):
+    def test_the_dense_network_has_the_same_layers_but_for_the_lookups(self):
+        for model in compare_ctr.NETWORKS:
+            tables, dense = (compare_ctr.config_of(model, kind, "/d", 100) for kind in (True, False))
+            self.assertEqual(tables.count("embedding {"), compare_ctr.FIELDS)
+            self.assertEqual(dense.count("embedding {"), 0)
+            self.assertEqual(dense.count("slice {"), compare_ctr.FIELDS)
+            network = compare_ctr.NETWORKS[model]()
+            self.assertIn(network, tables)
+            self.assertIn(network, dense)
+
+    def test_the_report_has_ratios_of_medians(self):
+        with mock.patch("builtins.print") as printed:
+            compare_ctr.report({"dlrm tables": [60.0, 50.0, 70.0], "dlrm torch": [30.0, 20.0, 40.0]})
+        lines = [call.args[0] for call in printed.call_args_list]
+        self.assertEqual(lines[1], "dlrm torch            30 examples/s (20-40), tables have 2.00")
 
 
 class ExecutableTest(unittest.TestCase):

@@ -60,14 +60,14 @@ class Sample(NamedTuple):
     step: int
 
 
-def manifest(config: str) -> str:
-    """A chief, two workers and one server."""
+def manifest(config: str, workers: int = 2) -> str:
+    """A chief, workers and one server."""
     head = "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata:\n  name: train-rate\nspec:\n  tfReplicaSpecs:\n"
     return (
         head
         + REPLICAS.format(kind="Chief", count=1, program="chief", config=config)
         + REPLICAS.format(kind="PS", count=1, program="ps_server", config=config)
-        + REPLICAS.format(kind="Worker", count=2, program="worker", config=config)
+        + REPLICAS.format(kind="Worker", count=workers, program="worker", config=config)
     )
 
 
