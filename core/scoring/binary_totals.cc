@@ -21,6 +21,25 @@ void BinaryTotals::Add(float score, bool positive) {
   ++examples_;
 }
 
+void BinaryTotals::Add(const BinaryTotals& other) {
+  cross_entropy_ += other.cross_entropy_;
+  probability_ += other.probability_;
+  positives_ += other.positives_;
+  examples_ += other.examples_;
+}
+
+double BinaryTotals::PositiveShare() const {
+  return static_cast<double>(positives_) / static_cast<double>(examples_);
+}
+
+double BinaryTotals::MeanProbability() const {
+  return probability_ / static_cast<double>(examples_);
+}
+
+double BinaryTotals::CrossEntropy() const {
+  return cross_entropy_ / static_cast<double>(examples_);
+}
+
 double BinaryTotals::NormalizedEntropy() const {
   if (positives_ == 0 || positives_ == examples_) return kNoValue;
   const auto examples = static_cast<double>(examples_);

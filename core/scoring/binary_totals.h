@@ -10,6 +10,14 @@ class BinaryTotals {
  public:
   // The probability of the label 1 is 1 / (1 + exp(-score)).
   void Add(float score, bool positive);
+  // The examples of both.
+  void Add(const BinaryTotals& other);
+
+  int64_t examples() const { return examples_; }
+  // Means over the examples; not-a-number without any.
+  double PositiveShare() const;
+  double MeanProbability() const;
+  double CrossEntropy() const;
 
   // The mean cross-entropy over the entropy of the share of label 1: 1 is what that share scores as
   // the probability of every example, 0 is perfect. Not-a-number where all labels are the same.

@@ -24,6 +24,17 @@ TEST(BinaryTotalsTest, ByHand) {
   EXPECT_NEAR(totals.NormalizedEntropy(), -std::log(0.75) / entropy, 1e-7);
 }
 
+TEST(BinaryTotalsTest, SumsOfTwoAreThoseOfAllTheirExamples) {
+  const float s = std::log(3.0f);
+  BinaryTotals some = TotalsOf({{s, true}, {-s, false}});
+  some.Add(TotalsOf({{-s, false}, {-s, false}}));
+  EXPECT_EQ(some.examples(), 4);
+  EXPECT_DOUBLE_EQ(some.PositiveShare(), 0.25);
+  EXPECT_NEAR(some.MeanProbability(), 0.375, 1e-7);
+  EXPECT_NEAR(some.CrossEntropy(), -std::log(0.75), 1e-7);
+  EXPECT_TRUE(std::isnan(BinaryTotals().PositiveShare()));
+}
+
 TEST(BinaryTotalsTest, TheShareOfEveryoneScoresOne) {
   const float s = std::log(3.0f);
   const BinaryTotals totals = TotalsOf({{-s, true}, {-s, false}, {-s, false}, {-s, false}});

@@ -11,6 +11,9 @@
 namespace keelson {
 namespace {
 
+// Ids of a feature that a report lists.
+constexpr size_t kListedValues = 20;
+
 std::vector<std::string> NamesOr(std::vector<std::string> names, int64_t classes) {
   if (!names.empty()) return names;
   for (int64_t i = 0; i < classes; ++i) names.push_back(absl::StrCat(i));
@@ -35,6 +38,10 @@ EvaluationTally::EvaluationTally(const ModelSpec* model, const std::vector<Metri
   for (const MetricSpec& metric : metrics_) {
     if (metric.has_groups()) groups_.try_emplace(metric.group_feature);
   }
+  if (model_.main_loss().kind != LossKind::kSigmoidCrossEntropy) return;
+  for (size_t i = 0; i < model_.records.features.size(); ++i) {
+    if (model_.records.features[i].kind == FeatureKind::kId) slices_.try_emplace(i);
+  }
 }
 
 void EvaluationTally::Add(int64_t first_record, const Batch& batch, const EvaluationSums& sums,
@@ -45,6 +52,7 @@ void EvaluationTally::Add(int64_t first_record, const Batch& batch, const Evalua
   const size_t outputs = model_.main_loss().outputs;
   const Tensor& labels = batch.labels[*model_.main_loss().label];
   AddGroups(batch, scores);
+  AddSlices(batch, scores);
   for (int64_t row = 0; row < batch.size(); ++row) {
     const Row each = {batch, row, first_record + row, labels.span()[row]};
     const absl::Span<float> of_row = scores.subspan(row * outputs, outputs);
@@ -95,6 +103,14 @@ void EvaluationTally::AddGroups(const Batch& batch, absl::Span<const float> scor
     const std::vector<uint64_t>& ids = batch.features[feature].ids;
     const absl::Span<const float> labels = batch.labels[*model_.main_loss().label].span();
     for (size_t i = 0; i < ids.size(); ++i) groups.Add(ids[i], scores[i], labels[i] > 0.5f);
+  }
+}
+
+void EvaluationTally::AddSlices(const Batch& batch, absl::Span<const float> scores) {
+  for (auto& [feature, slices] : slices_) {
+    const std::vector<uint64_t>& ids = batch.features[feature].ids;
+    const absl::Span<const float> labels = batch.labels[*model_.main_loss().label].span();
+    for (size_t i = 0; i < ids.size(); ++i) slices.Add(ids[i], scores[i], labels[i] > 0.5f);
   }
 }
 
@@ -155,6 +171,11 @@ EvaluationReport EvaluationTally::Report() {
     report.calibration_ratio = totals_.CalibrationRatio();
     for (auto& [feature, groups] : groups_) {
       report.groups.push_back({model_.records.features[feature].name, groups.Figures()});
+    }
+    for (const auto& [feature, slices] : slices_) {
+      report.slices.push_back({model_.records.features[feature].name, slices.ids(),
+                               slices.MostFrequent(kListedValues), slices.ByFrequency(),
+                               slices.others()});
     }
   }
   if (IsRegression(model_.main_loss().kind)) {

@@ -19,6 +19,7 @@
 #include "core/scoring/group_ranking.h"
 #include "core/scoring/prediction_errors.h"
 #include "core/scoring/report.h"
+#include "core/scoring/value_slices.h"
 #include "core/scoring/worst_examples.h"
 
 namespace keelson {
@@ -31,8 +32,8 @@ struct EvaluationOutcome {
 };
 
 // Memory does not grow with the examples, beyond 4 MiB for the scores of binary labels and then
-// 16 MiB (BinaryRanking), in Finish 28 MiB more, and 32 MiB for each feature by which a metric has
-// groups (GroupRanking). Not thread-safe.
+// 16 MiB (BinaryRanking), in Finish 28 MiB more, 5 MiB for each feature that is an id
+// (ValueSlices), and 32 MiB for each by which a metric has groups (GroupRanking). Not thread-safe.
 class EvaluationTally {
  public:
   // Both outlive the tally. `class_names` are empty or one for each class of the model.
@@ -61,6 +62,7 @@ class EvaluationTally {
   void AddClasses(const Row& row, absl::Span<float> scores);
   void AddBinary(const Row& row, float* score);
   // `scores` of the batch's records, one each.
+  void AddSlices(const Batch& batch, absl::Span<const float> scores);
   void AddGroups(const Batch& batch, absl::Span<const float> scores);
   void AddRegression(const Row& row, float prediction);
   void AddWrong(const Row& row, int64_t predicted, float confidence, float label_probability);
@@ -78,6 +80,7 @@ class EvaluationTally {
   BinaryRanking ranking_;
   BinaryTotals totals_;
   std::map<size_t, GroupRanking> groups_;  // by the position of the groups' feature
+  std::map<size_t, ValueSlices> slices_;   // of binary labels, by the position of the feature
   // For regression, and for the probability of binary labels.
   PredictionErrors errors_;
   PairSample pairs_;

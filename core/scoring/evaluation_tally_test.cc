@@ -263,6 +263,18 @@ TEST(EvaluationTallyTest, ClicksByHand) {
   EXPECT_EQ(json["group_auc"],
             Json::parse(R"([{"feature": "user", "auc": 0.45, "mean_auc": 0.375, "groups": 2,
                              "examples": 5, "one_label_groups": 1, "sampled": 1.0}])"));
+  ASSERT_THAT(json["slices"], SizeIs(1));
+  const Json& slice = json["slices"][0];
+  EXPECT_EQ(slice["feature"], "user");
+  EXPECT_EQ(slice["ids"], 3);
+  EXPECT_EQ(slice["values"][0]["id"], "7");
+  EXPECT_EQ(slice["values"][0]["examples"], 3);
+  EXPECT_NEAR(slice["values"][0]["share"].get<double>(), 2.0 / 3, 1e-12);
+  EXPECT_NEAR(slice["values"][0]["probability"].get<double>(), 0.8, 1e-6);
+  EXPECT_TRUE(slice["values"][2]["normalized_entropy"].is_null());
+  ASSERT_THAT(slice["frequencies"], SizeIs(2));
+  EXPECT_EQ(slice["frequencies"][1]["ids"], 2);
+  EXPECT_FALSE(slice.contains("others"));
   // 0.1, 0.25, three of 0.75, and 0.9.
   ASSERT_THAT(json["calibration_deciles"], SizeIs(4));
   EXPECT_EQ(json["calibration_deciles"][2]["count"], 3);

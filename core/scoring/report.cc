@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -59,6 +60,36 @@ Json Groups(const std::vector<GroupReport>& groups) {
                     {"examples", figures.examples},
                     {"one_label_groups", figures.one_label_groups},
                     {"sampled", figures.sampled}});
+  }
+  return json;
+}
+
+// Adds what is said of the examples of a slice.
+Json WithTotals(Json json, const BinaryTotals& totals) {
+  json["examples"] = totals.examples();
+  json["share"] = totals.PositiveShare();
+  json["probability"] = totals.MeanProbability();
+  json["loss"] = totals.CrossEntropy();
+  json["normalized_entropy"] = totals.NormalizedEntropy();
+  return json;
+}
+
+Json Slices(const std::vector<SliceReport>& slices) {
+  Json json = Json::array();
+  for (const SliceReport& slice : slices) {
+    Json values = Json::array(), frequencies = Json::array();
+    for (const auto& [id, totals] : slice.values) {
+      values.push_back(WithTotals({{"id", absl::StrCat(id)}}, totals));
+    }
+    for (const FrequencySlice& each : slice.frequencies) {
+      frequencies.push_back(
+          WithTotals({{"from", each.from}, {"to", each.to}, {"ids", each.ids}}, each.totals));
+    }
+    json.push_back({{"feature", slice.feature},
+                    {"ids", slice.ids},
+                    {"values", std::move(values)},
+                    {"frequencies", std::move(frequencies)}});
+    if (slice.others.examples() > 0) json.back()["others"] = WithTotals({}, slice.others);
   }
   return json;
 }
@@ -128,6 +159,7 @@ void AddBinary(const EvaluationReport& report, Json* json) {
   (*json)["calibration_deciles"] = Bins(report.calibration_deciles);
   (*json)["scores"] = Scores(report.scores);
   (*json)["group_auc"] = Groups(report.groups);
+  (*json)["slices"] = Slices(report.slices);
 }
 
 void AddRetrieval(const EvaluationReport& report, Json* json) {

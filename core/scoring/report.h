@@ -2,6 +2,7 @@
 #ifndef KEELSON_CORE_SCORING_REPORT_H_
 #define KEELSON_CORE_SCORING_REPORT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,10 +13,12 @@
 #include "core/model/spec/loss_spec.h"
 #include "core/model/spec/record_schema.h"
 #include "core/scoring/binary_ranking.h"
+#include "core/scoring/binary_totals.h"
 #include "core/scoring/calibration.h"
 #include "core/scoring/class_counts.h"
 #include "core/scoring/group_ranking.h"
 #include "core/scoring/score_histogram.h"
+#include "core/scoring/value_slices.h"
 #include "core/scoring/worst_examples.h"
 #include "core/tensor/shape.h"
 
@@ -32,6 +35,15 @@ struct RetrievalReport {
   std::vector<std::string> metrics;  // that rank alike
   int64_t items = 0;                 // that were ranked
   int64_t queries = 0;
+};
+
+// How good the probabilities are by the ids of a feature.
+struct SliceReport {
+  std::string feature;
+  size_t ids = 0;                  // that were kept
+  std::vector<ValueSlice> values;  // the most frequent ones
+  std::vector<FrequencySlice> frequencies;
+  BinaryTotals others;  // of ids that were not kept
 };
 
 struct EvaluationReport {
@@ -61,6 +73,7 @@ struct EvaluationReport {
   std::vector<CalibrationBin> calibration_deciles;
   std::vector<ScoreBin> scores;
   std::vector<GroupReport> groups;  // of each feature by which a metric has groups
+  std::vector<SliceReport> slices;  // of each feature that is an id
 
   // For regression only.
   double mean_squared_error = 0;

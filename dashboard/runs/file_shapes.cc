@@ -89,6 +89,24 @@ bool IsRetrieval(const Json& json) {
   return Has(json, "metrics", IsTexts) && HasAll(json, {"items", "queries"}, IsNumber);
 }
 
+bool IsSliceTotals(const Json& json) {
+  return HasAll(json, {"examples", "share", "probability", "loss", "normalized_entropy"}, IsNumber);
+}
+
+bool IsValueSlice(const Json& json) { return Has(json, "id", IsText) && IsSliceTotals(json); }
+
+bool IsFrequencySlice(const Json& json) {
+  return HasAll(json, {"from", "to", "ids"}, IsNumber) && IsSliceTotals(json);
+}
+
+bool IsSlice(const Json& json) {
+  const auto values = [](const Json& list) { return IsListOf(list, IsValueSlice); };
+  const auto frequencies = [](const Json& list) { return IsListOf(list, IsFrequencySlice); };
+  return Has(json, "feature", IsText) && Has(json, "ids", IsNumber) &&
+         Has(json, "values", values) && Has(json, "frequencies", frequencies) &&
+         (!json.contains("others") || Has(json, "others", IsSliceTotals));
+}
+
 bool IsInput(const Json& json) {
   return Has(json, "shape", IsIntegers) && Has(json, "values", IsNumbers);
 }
@@ -153,6 +171,8 @@ constexpr Field kReportFields[] = {
      false, [](const Json& json) { return IsListOf(json, IsGroupAuc); }},
     {"retrieval", "a list of {metrics, items, queries}", false,
      [](const Json& json) { return IsListOf(json, IsRetrieval); }},
+    {"slices", "a list of {feature, ids, values, frequencies}", false,
+     [](const Json& json) { return IsListOf(json, IsSlice); }},
     {"roc", "a list of pairs of numbers", false, IsPairs},
     {"auc", "a number", false, IsNumber},
     {"precision_recall", "a list of pairs of numbers", false, IsPairs},

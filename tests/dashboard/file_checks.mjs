@@ -122,6 +122,10 @@ export async function afterwards(processes, browser, job, others, screenshots) {
     const {body} = await json(`${origin}/api/v1/runs/clicks/report`);
     const [{auc, groups}] = body.group_auc;
     assert.match(await byId(page, "group-auc").textContent(), new RegExp(`user${auc.toFixed(4)}.*${groups}`));
+    const slice = body.slices.find(({feature}) => feature === "item");
+    await byId(page, "slice-feature").selectOption("item");
+    assert.match(await byId(page, "slice-values").textContent(), new RegExp(`${slice.values[0].id}${slice.values[0].examples}`));
+    assert.ok((await byId(page, "slice-frequencies").textContent()).includes(`(${slice.frequencies[0].ids} ids)`));
     const worst = body.wrong.find((example) => example.features[2].count > 0);
     const {ids, weights} = worst.features[2];
     const row = page.locator(`[data-testid="wrong-rows"] tr[data-record="${worst.record}"]`);

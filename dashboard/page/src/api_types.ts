@@ -268,6 +268,22 @@ export interface Ranking {
   queries: number;
 }
 
+export interface SliceTotals {
+  examples: number;
+  share: Value;
+  probability: Value;
+  loss: Value;
+  normalized_entropy: Value;
+}
+
+export interface Slice {
+  feature: string;
+  ids: number;
+  values: (SliceTotals & {id: string})[];
+  frequencies: (SliceTotals & {from: number; to: number; ids: number})[];
+  others?: SliceTotals;
+}
+
 export interface Report {
   run: string;
   steps: number[];
@@ -287,6 +303,7 @@ export interface Report {
   scores?: ScoreBin[];
   group_auc?: GroupAuc[];
   retrieval?: Ranking[];
+  slices?: Slice[];
   roc?: [number, number][];
   auc?: Value;
   precision_recall?: [number, number][];

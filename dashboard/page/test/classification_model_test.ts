@@ -1,6 +1,6 @@
 import {deepEqual, equal, ok} from "node:assert/strict";
 import {test} from "node:test";
-import {className, featureText, probabilityOf, rangeOf, rowShares, scoreShares, ticks, topConfusions} from "../src/views/classification_model";
+import {className, featureText, probabilityOf, rangeOf, rowShares, scoreShares, sliceRows, ticks, topConfusions} from "../src/views/classification_model";
 
 test("classes without a name are called by their number", () => {
   equal(className(["cat", "dog"], 1), "dog");
@@ -35,6 +35,15 @@ test("a feature's values are numbers, or ids with their weights", () => {
   equal(featureText({name: "user", count: 1, ids: ["18446744073709551615"]}, 8), "18446744073709551615");
   equal(featureText({name: "seen", count: 40, ids: ["3", "4", "5"], weights: [1, 0.25, 2]}, 2), "3 × 1, 4 × 0.25 and 38 more");
   equal(featureText({name: "seen", count: 0, ids: []}, 8), "none");
+});
+
+test("slices have a row for each id, and for each range of frequencies", () => {
+  const totals = {examples: 3, share: 0.5, probability: 0.4, loss: 0.7, normalized_entropy: null};
+  const slice = {feature: "user", ids: 2, values: [{id: "7", ...totals}], frequencies: [{from: 1, to: 1, ids: 1, ...totals}, {from: 1024, to: 2047, ids: 1, ...totals}]};
+  const {values, frequencies} = sliceRows(slice);
+  deepEqual(values.map(({name, order, examples}) => [name, order, examples]), [["7", 0, 3]]);
+  deepEqual(frequencies.map(({name}) => name), ["1 (1 ids)", "1,024 to 2,047 (1 ids)"]);
+  deepEqual(sliceRows({...slice, others: totals}).frequencies.at(-1)?.name, "ids that were not kept");
 });
 
 test("ticks are round numbers within the range", () => {

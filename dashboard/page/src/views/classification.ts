@@ -12,6 +12,7 @@ import {ConfusionMatrix} from "./classification_matrix";
 import {className, rangeOf, topConfusions, type PerClass} from "./classification_model";
 import {plot} from "./classification_plot";
 import {rankingTable} from "./classification_retrieval";
+import {sliceTables} from "./classification_slices";
 
 const NEWEST = "newest";
 const CONFUSIONS = 8;
@@ -96,7 +97,7 @@ class ClassificationPage {
     const plots = plotsOf(report);
     const confusion = this.confusion(report, plots.length === 1 ? plots.pop() : undefined);
     fill(this.content, confusion, plots.length === 0 ? null : h("div", {class: "plots"}, ...plots), groupTable(report),
-      rankingTable(report), wrongExamples(report));
+      rankingTable(report), sliceTables(report), wrongExamples(report));
   }
 
   private drawFigures(report: Report): void {

@@ -1,7 +1,7 @@
 // The figures of a report, independent of the page: shares, order, the scale of a plot.
 
-import type {ExampleFeature, Report, ScoreBin, Value} from "../api";
-import {formatNumber} from "../format";
+import type {ExampleFeature, Report, ScoreBin, Slice, SliceTotals, Value} from "../api";
+import {formatCount, formatNumber} from "../format";
 
 export type PerClass = NonNullable<Report["per_class"]>[number];
 
@@ -85,4 +85,20 @@ export function rangeOf(values: readonly Value[]): [number, number] {
   const high = finite.reduce((a, b) => Math.max(a, b));
   const margin = (high - low) * 0.04 || Math.abs(high) * 0.1 || 1;
   return [low - margin, high + margin];
+}
+
+export interface SliceRow extends SliceTotals {
+  name: string;
+  order: number;
+}
+
+// The rows of a feature: its most frequent ids, and the ids by the number of their examples.
+export function sliceRows(slice: Slice): {values: SliceRow[]; frequencies: SliceRow[]} {
+  const values = slice.values.map((value, order) => ({...value, name: value.id, order}));
+  const frequencies = slice.frequencies.map((each, order) => {
+    const range = each.from === each.to ? formatCount(each.from) : `${formatCount(each.from)} to ${formatCount(each.to)}`;
+    return {...each, name: `${range} (${formatCount(each.ids)} ids)`, order};
+  });
+  const others = slice.others === undefined ? [] : [{...slice.others, name: "ids that were not kept", order: frequencies.length}];
+  return {values, frequencies: [...frequencies, ...others]};
 }
