@@ -90,7 +90,7 @@ async function installFrom({locked, served}, folder, check) {
   }).listen(0, "127.0.0.1");
   try {
     await once(server, "listening");
-    const env = {...process.env, NO_PROXY: "127.0.0.1", NPM_CONFIG_CACHE: join(folder, "cache"),
+    const env = {...process.env, NO_PROXY: "127.0.0.1", NPM_CONFIG_CACHE: join(folder, "cache"), NPM_CONFIG_FETCH_RETRIES: "0",
       NPM_CONFIG_REGISTRY: `http://127.0.0.1:${server.address().port}/`};
     const child = spawn(process.execPath, [join(page, "install.mjs"), source, join(folder, "work")], {env});
     let said = "";
