@@ -52,7 +52,7 @@ if [[ ! -x $binaries/keelson_ckpt ]]; then
 fi
 "$venv/bin/python" -c 'import tensorflow, keras; print("TensorFlow", tensorflow.__version__, "Keras", keras.__version__)' 2> /dev/null
 failed=0
-for test in tensorflow_test.py tensorboard_http_test.py tensorboard_thinning_test.py safetensors_test.py scikit_learn_test.py onnx_test.py; do
+for test in tensorflow_test.py tensorboard_http_test.py tensorboard_thinning_test.py safetensors_test.py scikit_learn_test.py onnx_test.py csv_to_onnx_test.py; do
   TF_CPP_MIN_LOG_LEVEL=3 "$venv/bin/python" -W ignore::DeprecationWarning -m unittest discover -s tests/interop -p "$test" || failed=1
 done
 "$torch_python" -m unittest discover -s tests/interop -p layers_torch_test.py || failed=1
