@@ -118,16 +118,21 @@ class ColumnarRecords : public ReadableRecords {
   }
 
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
-    std::vector<Place> places(records.size());
+    std::vector<Run> runs;
     std::vector<bool> used(files_.size());
-    for (size_t i = 0; i < records.size(); ++i) {
-      if (records[i] < 0 || records[i] >= size()) return NoRecord(records[i], size());
-      places[i] = PlaceOf(records[i]);
-      used[places[i].file] = true;
+    for (const int64_t record : records) {
+      if (record < 0 || record >= size()) return NoRecord(record, size());
+      const Run next = RunAt(record);
+      used[next.file] = true;
+      if (!runs.empty() && runs.back().IsContinuedBy(next)) {
+        ++runs.back().count;
+      } else {
+        runs.push_back(next);
+      }
     }
     // Before as well, as what is gone cannot be read from mapped memory.
     RETURN_IF_ERROR(CheckUnchanged(used));
-    const absl::Status status = Gather(places, batch);
+    const absl::Status status = Gather(runs, static_cast<int64_t>(records.size()), batch);
     RETURN_IF_ERROR(CheckUnchanged(used));
     return status;
   }
@@ -139,13 +144,19 @@ class ColumnarRecords : public ReadableRecords {
     std::vector<size_t> features;
     std::vector<size_t> labels;
   };
-  struct Place {
+  // Records that lie one behind the other in a group.
+  struct Run {
     uint32_t file = 0;
-    uint32_t row = 0;  // in its group
+    uint32_t row = 0;  // the first one, in its group
     int64_t group = 0;
+    size_t count = 1;
+
+    bool IsContinuedBy(const Run& next) const {
+      return next.file == file && next.group == group && next.row == row + count;
+    }
   };
 
-  Place PlaceOf(int64_t record) const {
+  Run RunAt(int64_t record) const {
     const size_t file =
         files_.size() == 1
             ? 0
@@ -162,27 +173,27 @@ class ColumnarRecords : public ReadableRecords {
     return absl::OkStatus();
   }
 
-  absl::Status Gather(const std::vector<Place>& places, Batch* batch) const {
-    Resize(static_cast<int64_t>(places.size()), schema_, batch);
+  absl::Status Gather(const std::vector<Run>& runs, int64_t records, Batch* batch) const {
+    Resize(records, schema_, batch);
     for (size_t i = 0; i < schema_.features.size(); ++i) {
       const FeatureSpec& feature = schema_.features[i];
       const auto array_of = [i](const File& file) { return file.features[i]; };
       FeatureValues* const values = &batch->features[i];
       switch (feature.kind) {
         case FeatureKind::kNumbers:
-          RETURN_IF_ERROR(GatherRows(places, array_of, values->numbers.data(),
+          RETURN_IF_ERROR(GatherRows(runs, array_of, values->numbers.data(),
                                      static_cast<size_t>(feature.shape.num_elements())));
           break;
         case FeatureKind::kId:
-          RETURN_IF_ERROR(GatherRows(places, array_of, values->ids.data(), 1));
+          RETURN_IF_ERROR(GatherRows(runs, array_of, values->ids.data(), 1));
           break;
         case FeatureKind::kBag:
-          RETURN_IF_ERROR(GatherBags(places, array_of, feature.weighted, values));
+          RETURN_IF_ERROR(GatherBags(runs, array_of, feature.weighted, values));
       }
     }
     for (size_t i = 0; i < schema_.labels.size(); ++i) {
       const auto array_of = [i](const File& file) { return file.labels[i]; };
-      RETURN_IF_ERROR(GatherRows(places, array_of, batch->labels[i].data(), 1));
+      RETURN_IF_ERROR(GatherRows(runs, array_of, batch->labels[i].data(), 1));
     }
     return absl::OkStatus();
   }
@@ -195,54 +206,58 @@ class ColumnarRecords : public ReadableRecords {
     return file.content->Checked(group, array);
   }
 
-  // Copies rows of `size` numbers each. They lie anywhere in the files: the processor fetches those
-  // of some records together.
+  // Copies rows of `size` numbers each. Runs lie anywhere in the files: the processor fetches those
+  // of some together.
   template <typename Number, typename ArrayOf>
-  absl::Status GatherRows(const std::vector<Place>& places, ArrayOf array_of, Number* to,
+  absl::Status GatherRows(const std::vector<Run>& runs, ArrayOf array_of, Number* to,
                           size_t size) const {
     constexpr size_t kTogether = 64;
-    const Number* rows[kTogether];
-    for (size_t begin = 0; begin < places.size(); begin += kTogether) {
-      const size_t count = std::min(kTogether, places.size() - begin);
-      for (size_t i = 0; i < count; ++i) {
-        const Place& place = places[begin + i];
-        const File& file = files_[place.file];
+    const Number* begins[kTogether];
+    for (size_t first = 0; first < runs.size(); first += kTogether) {
+      const size_t end = std::min(first + kTogether, runs.size());
+      for (size_t i = first; i < end; ++i) {
+        const Run& run = runs[i];
+        const File& file = files_[run.file];
         const size_t array = array_of(file);
-        const char* at = file.content->Checked(place.group, array);
+        const char* at = file.content->Checked(run.group, array);
         if (at == nullptr) {
-          ASSIGN_OR_RETURN(at, Begin(file, place.group, array));
+          ASSIGN_OR_RETURN(at, Begin(file, run.group, array));
         }
-        rows[i] = reinterpret_cast<const Number*>(at) + place.row * size;
-        __builtin_prefetch(rows[i]);
+        begins[i - first] = reinterpret_cast<const Number*>(at) + run.row * size;
+        __builtin_prefetch(begins[i - first]);
       }
-      for (size_t i = 0; i < count; ++i, to += size) {
-        if (size == 1) {
-          *to = *rows[i];
+      for (size_t i = first; i < end; ++i) {
+        const size_t numbers = runs[i].count * size;
+        if (numbers == 1) {
+          *to = *begins[i - first];
         } else {
-          std::memcpy(to, rows[i], size * sizeof(Number));
+          std::memcpy(to, begins[i - first], numbers * sizeof(Number));
         }
+        to += numbers;
       }
     }
     return absl::OkStatus();
   }
 
   template <typename ArrayOf>
-  absl::Status GatherBags(const std::vector<Place>& places, ArrayOf array_of, bool weighted,
+  absl::Status GatherBags(const std::vector<Run>& runs, ArrayOf array_of, bool weighted,
                           FeatureValues* values) const {
-    for (size_t i = 0; i < places.size(); ++i) {
-      const Place& place = places[i];
-      const File& file = files_[place.file];
+    int64_t* end = values->offsets.data();
+    for (const Run& run : runs) {
+      const File& file = files_[run.file];
       const size_t array = array_of(file);
-      ASSIGN_OR_RETURN(const char* const offsets_begin, Begin(file, place.group, array));
-      const uint64_t* const offsets = reinterpret_cast<const uint64_t*>(offsets_begin) + place.row;
+      ASSIGN_OR_RETURN(const char* const begin, Begin(file, run.group, array));
+      const uint64_t* const offsets = reinterpret_cast<const uint64_t*>(begin) + run.row;
       const auto* const ids =
-          reinterpret_cast<const uint64_t*>(file.content->Checked(place.group, array + 1));
-      values->ids.insert(values->ids.end(), ids + offsets[0], ids + offsets[1]);
-      values->offsets[i + 1] = static_cast<int64_t>(values->ids.size());
+          reinterpret_cast<const uint64_t*>(file.content->Checked(run.group, array + 1));
+      const auto before = static_cast<int64_t>(values->ids.size() - offsets[0]);
+      for (size_t i = 1; i <= run.count; ++i) *++end = before + static_cast<int64_t>(offsets[i]);
+      values->ids.insert(values->ids.end(), ids + offsets[0], ids + offsets[run.count]);
       if (!weighted) continue;
       const auto* const weights =
-          reinterpret_cast<const float*>(file.content->Checked(place.group, array + 2));
-      values->weights.insert(values->weights.end(), weights + offsets[0], weights + offsets[1]);
+          reinterpret_cast<const float*>(file.content->Checked(run.group, array + 2));
+      values->weights.insert(values->weights.end(), weights + offsets[0],
+                             weights + offsets[run.count]);
     }
     return absl::OkStatus();
   }

@@ -158,6 +158,13 @@ TEST_F(ColumnarRecordsTest, RecordsOfSeveralFilesInAnyOrder) {
     ASSERT_TRUE((*records)->Read(some, &batch).ok());
     ExpectEqual(batch, RecordsOf(some, Schema()));
   }
+  // Runs across groups and files.
+  const std::vector<int64_t> runs = Range(kColumnarGroup - 3, 2 * kColumnarGroup + 9);
+  ASSERT_TRUE((*records)->Read(runs, &batch).ok());
+  ExpectEqual(batch, RecordsOf(runs, Schema()));
+  const std::vector<int64_t> parts = {5, 6, 7, 7, 8, 3, 2, 8192, 8193, 0};
+  ASSERT_TRUE((*records)->Read(parts, &batch).ok());
+  ExpectEqual(batch, RecordsOf(parts, Schema()));
   EXPECT_EQ((*records)->Read({9000}, &batch).code(), absl::StatusCode::kOutOfRange);
   EXPECT_EQ((*records)->Read({-1}, &batch).code(), absl::StatusCode::kOutOfRange);
 }
