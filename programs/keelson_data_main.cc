@@ -94,6 +94,9 @@ void AddSplit(CLI::App* app, Flags* flags, Command* command) {
   split->add_option("--fraction", options->fraction, "Of the rows into FIRST, default 0.8");
   split->add_option("--by", options->by,
                     "All rows with the same value in this column go into one file");
+  split->add_option("--time", options->time,
+                    "Rows with lesser values in this column go into FIRST: numbers, or texts that "
+                    "sort as they are, such as 2026-11-27");
   split->add_option("--seed", options->seed, "Another one divides in another way, default 1");
   split->callback([=] {
     *command = [=] {

@@ -46,11 +46,16 @@ struct SplitOptions {
   // All rows of a value of this column go into one file. Empty: each row by itself.
   std::string by = {};
   uint64_t seed = 1;
+  // The rows are divided by the values of this column: those that are less go into the first file.
+  // Numbers, or texts that sort as they are, such as "2026-11-27T16:00". Not together with `by`.
+  std::string time = {};
 };
 
 // Writes each row into one of two files, which have the header too, and prints how many each has.
-// Depends on the rows and the seed alone. INVALID_ARGUMENT: a fraction outside (0, 1), a file that
-// is there already, or that ends with ".gz"; no such column.
+// Depends on the rows and the seed alone. Of times all rows with the one that is at the fraction go
+// into the second file. INVALID_ARGUMENT: a fraction outside (0, 1), a file that
+// is there already, or that ends with ".gz"; no such column; `by` and
+// `time` both; a row without a time, or none with a time that is less than the one at the fraction.
 absl::Status SplitRows(const SplitOptions& options, FileSystem* file_system, std::ostream* out);
 
 }  // namespace keelson

@@ -196,6 +196,29 @@ TEST_F(DataCommandsTest, AProposalForTfRecordsWithLists) {
   EXPECT_EQ(config->data().labels_size(), 0);
 }
 
+TEST_F(DataCommandsTest, SplitsByTime) {
+  const auto split = [&](const std::string& content, double fraction) {
+    for (const char* path : {"/d/train.csv", "/d/eval.csv"}) files_.Remove(path).IgnoreError();
+    files_.SetContent("/d/a.csv", content);
+    SplitOptions options = {{"/d/a.csv"}, "/d/train.csv", "/d/eval.csv", fraction};
+    options.time = "at";
+    std::ostringstream out;
+    const absl::Status status = SplitRows(options, &files_, &out);
+    return status.ok() ? Content("/d/train.csv") : std::string(status.message());
+  };
+  // As numbers 9 is before 10; of equal times all are on one side.
+  EXPECT_EQ(split("at,x\n10,a\n9,b\n11,c\n8,d\n", 0.5), "at,x\n9,b\n8,d\n");
+  EXPECT_EQ(Content("/d/eval.csv"), "at,x\n10,a\n11,c\n");
+  EXPECT_EQ(split("at,x\n1,a\n2,b\n2,c\n2,d\n", 0.5), "at,x\n1,a\n");
+  EXPECT_EQ(split("at,x\n2026-02-01,a\n2025-12-31,b\n2026-01-01,c\n", 0.67),
+            "at,x\n2025-12-31,b\n2026-01-01,c\n");
+  EXPECT_EQ(split("at,x\n1,a\n,b\n", 0.5),
+            "/d/a.csv: row 2: expected a time in the column \"at\", found none");
+  EXPECT_EQ(split("at,x\n7,a\n7,b\n", 0.5),
+            "--time: expected times before 7, which is at the fraction, found none");
+  EXPECT_EQ(split("when,x\n7,a\n", 0.5), "--time: expected a column of /d/a.csv, found \"at\"");
+}
+
 TEST_F(DataCommandsTest, SplitsKeepRowsAndHeader) {
   WriteVisits("/d/a.csv");
   SplitOptions options = {{"/d/a.csv"}, "/d/train.csv", "/d/eval.csv", 0.75};
@@ -255,6 +278,8 @@ TEST_F(DataCommandsTest, SplitsThatCannotBe) {
             "/d/c.gz: expected a name without \".gz\", as plain files are written");
   EXPECT_EQ(error({{"/d/a.csv"}, "/d/b", "/d/c", 0.5, "x"}),
             "--by: expected a column of /d/a.csv, found \"x\"");
+  EXPECT_EQ(error({{"/d/a.csv"}, "/d/b", "/d/c", 0.5, "a", 1, "b"}),
+            "--time: expected no --by beside it, found both");
   EXPECT_THAT(error({{"/d/a.csv"}, "/d/a.csv", "/d/e"}), HasSubstr("/d/a.csv"));
 }
 
