@@ -49,9 +49,11 @@ void CollectJob(const CoordinatorStatus& status, MetricPage* page) {
     AddGauge("keelson_chief_stream_known_records", "Records of the stream's files so far.",
              static_cast<double>(status.stream->known_records()), page);
   }
-  AddGauge("keelson_chief_max_steps",
-           "Steps at which the job is done; 0 if a stream's end alone is.",
-           static_cast<double>(status.max_steps), page);
+  // Not where a stream's end alone ends the job: shares of 0 make no sense.
+  if (status.max_steps > 0 || !status.stream.has_value()) {
+    AddGauge("keelson_chief_max_steps", "Steps at which the job is done.",
+             static_cast<double>(status.max_steps), page);
+  }
   AddGauge("keelson_chief_epoch", "Passes over the training records.", status.epoch, page);
   if (status.evaluated_step >= 0) {
     AddGauge("keelson_chief_evaluated_step", "Step of the newest snapshot that was scored.",

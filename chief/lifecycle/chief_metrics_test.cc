@@ -42,6 +42,17 @@ TEST(ChiefMetrics, SayWhereTheJobIs) {
   EXPECT_EQ(samples.at("keelson_chief_evaluation{metric=\"accuracy\"}"), 0.97);
 }
 
+TEST(ChiefMetrics, SayHowFarAStreamIs) {
+  CoordinatorStatus status;
+  status.stream.emplace();
+  status.stream->set_done_records(120);
+  status.stream->set_known_records(240);
+  const std::map<std::string, double> samples = Samples(status);
+  EXPECT_EQ(samples.at("keelson_chief_stream_done_records"), 120);
+  EXPECT_EQ(samples.at("keelson_chief_stream_known_records"), 240);
+  EXPECT_EQ(samples.count("keelson_chief_max_steps"), 0);
+}
+
 TEST(ChiefMetrics, LeaveOutWhatIsNotKnownYet) {
   const std::map<std::string, double> samples = Samples({});
   EXPECT_EQ(samples.at("keelson_chief_phase{phase=\"waiting_for_servers\"}"), 1);
