@@ -69,7 +69,7 @@ TEST(TransferTest, EveryFormatAndDepthReachesTheAccuracyOfFloat32) {
   if (!FileExists(kRealDigits)) GTEST_SKIP() << "skipped: no ../shared/data";
   const auto accuracy = [](const std::string& flag) {
     return AccuracyAfter("MLP " + flag, kOneProcess, ConfigFile("mnist_mlp.textproto"),
-                         {absl::StrCat("--data_dir=", kRealDigits), flag});
+                         {absl::StrCat("--data_dir=", kRealDigits), "--training_steps=600", flag});
   };
   const double float32 = accuracy("--wire=float32");
   for (const char* flag :
