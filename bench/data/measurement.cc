@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -84,17 +83,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> WriteColumnar(const Dataset& records,
                                                        const std::string& path) {
   FileSystem* const files = FileSystem::Real();
   RETURN_IF_ERROR(files->Remove(path));
-  ASSIGN_OR_RETURN(const std::unique_ptr<ColumnarWriter> writer,
-                   ColumnarWriter::Create(path, schema, files));
-  Batch batch;
-  std::vector<int64_t> numbers;
-  for (int64_t begin = 0; begin < records.num_records(); begin += kColumnarGroup) {
-    numbers.resize(std::min(kColumnarGroup, records.num_records() - begin));
-    std::iota(numbers.begin(), numbers.end(), begin);
-    RETURN_IF_ERROR(records.Read(numbers, &batch));
-    RETURN_IF_ERROR(writer->Append(batch));
-  }
-  RETURN_IF_ERROR(writer->Finish());
+  RETURN_IF_ERROR(WriteColumnarFile(records, schema, path, files));
   ASSIGN_OR_RETURN(const std::shared_ptr<const ReadableRecords> set,
                    OpenColumnarRecords({path}, schema, files));
   return NewFileDataset(set, 0, set->size());

@@ -1,10 +1,6 @@
 #include "cli/data/convert.h"
 
-#include <algorithm>
-#include <cstdint>
 #include <memory>
-#include <numeric>
-#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -31,17 +27,7 @@ absl::Status CheckConvert(const ConvertOptions& options) {
 
 absl::Status WriteDataset(const Dataset& records, const RecordSchema& schema,
                           const std::string& path, FileSystem* file_system, std::ostream* out) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<ColumnarWriter> writer,
-                   ColumnarWriter::Create(path, schema, file_system));
-  Batch batch;
-  std::vector<int64_t> numbers;
-  for (int64_t begin = 0; begin < records.num_records(); begin += kColumnarGroup) {
-    numbers.resize(std::min(kColumnarGroup, records.num_records() - begin));
-    std::iota(numbers.begin(), numbers.end(), begin);
-    RETURN_IF_ERROR(records.Read(numbers, &batch));
-    RETURN_IF_ERROR(writer->Append(batch));
-  }
-  RETURN_IF_ERROR(writer->Finish());
+  RETURN_IF_ERROR(WriteColumnarFile(records, schema, path, file_system));
   *out << path << ": " << records.num_records() << " records\n";
   return absl::OkStatus();
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
@@ -110,6 +112,21 @@ absl::Status ColumnarWriter::Finish() {
   RETURN_IF_ERROR(file_system_->Rename(temporary_path_, path_));
   finished_ = true;
   return file_system_->SyncDirectory(DirectoryOf(path_));
+}
+
+absl::Status WriteColumnarFile(const Dataset& records, const RecordSchema& schema,
+                               const std::string& path, FileSystem* file_system) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<ColumnarWriter> writer,
+                   ColumnarWriter::Create(path, schema, file_system));
+  Batch batch;
+  std::vector<int64_t> numbers;
+  for (int64_t begin = 0; begin < records.num_records(); begin += kColumnarGroup) {
+    numbers.resize(std::min(kColumnarGroup, records.num_records() - begin));
+    std::iota(numbers.begin(), numbers.end(), begin);
+    RETURN_IF_ERROR(records.Read(numbers, &batch));
+    RETURN_IF_ERROR(writer->Append(batch));
+  }
+  return writer->Finish();
 }
 
 }  // namespace keelson

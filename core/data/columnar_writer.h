@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/file_system.h"
 #include "core/data/columnar_layout.h"
+#include "core/data/dataset.h"
 #include "core/model/spec/batch.h"
 #include "core/model/spec/record_schema.h"
 
@@ -48,6 +49,11 @@ class ColumnarWriter {
   ColumnarLayout layout_;
   bool finished_ = false;
 };
+
+// Writes all records of a dataset, which has the form of the schema. Errors: those of the writer
+// and of Dataset::Read.
+absl::Status WriteColumnarFile(const Dataset& records, const RecordSchema& schema,
+                               const std::string& path, FileSystem* file_system);
 
 }  // namespace keelson
 
