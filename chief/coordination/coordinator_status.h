@@ -30,7 +30,7 @@ struct CoordinatorStatus {
   int64_t step = 0;
   int64_t max_steps = 0;  // 0: a stream, which ends by itself
   double epoch = 0;
-  // Of a stream: see StreamStatus in chief_service.proto.
+  // How far a stream is (StreamStatus in chief_service.proto); nullopt: the data is none.
   std::optional<v1::StreamStatus> stream;
   int64_t snapshot_step = 0;
   // Sums since the start of this process, in all and of each worker.

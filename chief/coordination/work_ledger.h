@@ -46,7 +46,7 @@ struct WorkLease {
   uint32_t attempt = 0;
   bool contested = false;
   bool fresh_values = false;
-  // Of a stream: those that have the tickets' records.
+  // The files of a stream that have the tickets' records.
   std::vector<v1::StreamFile> stream_files;
 };
 

@@ -67,7 +67,7 @@ class WorkPool {
   // The next step and batch. The pool is not empty.
   WorkTicket Take();
 
-  // Of a stream: it has its first `known` records, as far as anybody knows.
+  // The stream has its first `known` records, as far as anybody knows.
   void SetKnown(int64_t known) { known_ = known; }
   // No record follows those that are known.
   void EndStream() { ended_ = true; }

@@ -76,6 +76,21 @@ TEST_F(StreamWatchTest, ADirectoryThatIsNotThereIsLookedAtAgain) {
   EXPECT_EQ(watch_.status(), absl::OkStatus());
 }
 
+TEST_F(StreamWatchTest, AFileWithAHeaderAloneIsPassedBy) {
+  v1::DataConfig config;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "data_dir: '/d' csv {} train_files: '*.csv' stream { end_file: '_END' }", &config));
+  const StreamDirectory directory(config, {{{"x", Shape()}}, {{"y", 0}}}, &files_);
+  StreamWatch watch(&directory, coordinator_.stream(), &clock_);
+  files_.SetContent("/d/1.csv", "x,y\n");
+  ASSERT_EQ(watch.Look(), absl::OkStatus());
+  EXPECT_EQ(status().known_records(), 0);
+  files_.SetContent("/d/2.csv", "x,y\n1,2\n");
+  ASSERT_EQ(watch.Look(), absl::OkStatus());
+  EXPECT_EQ(status().known_records(), 1);
+  EXPECT_EQ(coordinator_.stream()->newest(), "2.csv");
+}
+
 TEST_F(StreamWatchTest, WithoutADirectoryThereIsNothingToDo) {
   StreamWatch none(nullptr, coordinator_.stream(), &clock_);
   none.Run(StopSignal());

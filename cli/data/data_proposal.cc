@@ -297,7 +297,7 @@ class Proposer {
     config_.mutable_evaluation()->add_metrics()->mutable_calibration();
   }
 
-  // Of a large file most values of most columns are rare: the vectors of these learn the examples
+  // Most values of most columns of a large file are rare: the vectors of these learn the examples
   // by heart when they see them again and again.
   int64_t Epochs() const {
     constexpr int64_t kManyRows = 200'000;

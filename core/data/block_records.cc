@@ -163,7 +163,7 @@ class BlockRecords : public ReadableRecords {
       }
       return FillRows(records, rows, batch);
     }
-    // Of each file, whose columns have the same kinds in all blocks.
+    // One for each file, whose columns have the same kinds in all blocks.
     std::vector<ColumnBlock> gathered(files_.size());
     RETURN_IF_ERROR(Gather(records, &gathered, &rows));
     return FillRows(records, rows, batch);
