@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "core/base/scheduler.h"
@@ -44,28 +45,39 @@ absl::Duration ManualClock::Monotonic() const {
 }
 
 void ManualClock::WaitUntil(Mutex* mutex, CondVar* changed, absl::Duration until) const {
-  const std::pair waiter(mutex, changed);
+  Waiter waiter = {mutex, changed};
   {
     MutexLock lock(&mu_);
     if (elapsed_ >= until) return;
-    waiters_.insert(waiter);
+    waiters_.insert(&waiter);
   }
   changed->Wait(mutex);
-  MutexLock lock(&mu_);
-  waiters_.erase(waiters_.find(waiter));
+  mutex->Unlock();
+  {
+    MutexLock lock(&mu_);
+    while (waiter.advances > 0) woken_.Wait(&mu_);
+    waiters_.erase(&waiter);
+  }
+  mutex->Lock();
 }
 
 void ManualClock::Advance(absl::Duration by) {
-  std::multiset<std::pair<Mutex*, CondVar*>> waiters;
+  std::vector<Waiter*> waiters;
   {
     MutexLock lock(&mu_);
     elapsed_ += by;
-    waiters = waiters_;
+    waiters.assign(waiters_.begin(), waiters_.end());
+    for (Waiter* waiter : waiters) ++waiter->advances;
   }
-  for (const auto& [mutex, changed] : waiters) {
-    // With the lock, so that none is between its look at the clock and its wait.
-    MutexLock lock(mutex);
-    changed->NotifyAll();
+  for (Waiter* const waiter : waiters) {
+    {
+      // With the lock, so that none is between its look at the clock and its wait.
+      MutexLock lock(waiter->mutex);
+      waiter->changed->NotifyAll();
+    }
+    MutexLock lock(&mu_);
+    --waiter->advances;
+    woken_.NotifyAll();
   }
 }
 

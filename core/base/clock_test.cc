@@ -1,6 +1,9 @@
 #include "core/base/clock.h"
 
+#include <atomic>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -30,6 +33,32 @@ TEST(ManualClockTest, AdvanceWakesThoseWhoWaitForIt) {
   advances.join();
   MutexLock lock(&mu);
   clock.WaitUntil(&mu, &changed, absl::Seconds(3));
+}
+
+// What a thread waits with may be on its stack: a call's watch for a silent peer is.
+TEST(ManualClockTest, WhatWasWaitedWithMayGoAtOnce) {
+  ManualClock clock;
+  struct Condition {
+    Mutex mu;
+    CondVar changed;
+  };
+  std::atomic<bool> done{false};
+  std::thread advances([&] {
+    while (!done) clock.Advance(absl::Seconds(1));
+  });
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < 3; ++i) {
+    waiters.emplace_back([&clock] {
+      for (int round = 0; round < 2000; ++round) {
+        const auto condition = std::make_unique<Condition>();
+        MutexLock lock(&condition->mu);
+        clock.WaitUntil(&condition->mu, &condition->changed, clock.Monotonic() + absl::Seconds(1));
+      }
+    });
+  }
+  for (std::thread& waiter : waiters) waiter.join();
+  done = true;
+  advances.join();
 }
 
 TEST(RealClockTest, WaitsNoLongerThanAsked) {

@@ -1,7 +1,6 @@
 #include "core/base/file_system_testing.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -36,7 +35,7 @@ class MemoryRandomAccessFile : public RandomAccessFile {
     if (offset > bytes_.size() || size > bytes_.size() - offset) {
       return absl::DataLossError(absl::StrCat(path(), ": ends at byte ", bytes_.size()));
     }
-    std::memcpy(buffer, bytes_.data() + offset, size);
+    std::copy_n(bytes_.data() + offset, size, buffer);
     bytes_read_->fetch_add(static_cast<int64_t>(size));
     return absl::OkStatus();
   }
