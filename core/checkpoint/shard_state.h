@@ -16,12 +16,15 @@
 
 namespace keelson {
 
-// The newest format of v1::ShardState that this build reads, which it writes where there are
-// ghosts. Since format 1 the applied sequences are runs by incarnation; before, each block listed
-// them. Since format 2 there are tables, since format 3 deltas, since format 4 ghosts.
-inline constexpr uint32_t kShardStateFormat = 4;
-// Written in deltas without ghosts, in whole snapshots with tables but no ghosts, and without
-// tables, so that earlier builds read what they can.
+// The newest format of v1::ShardState that this build reads, which it writes where not all shards
+// hold rows. Since format 1 the applied sequences are runs by incarnation; before, each block
+// listed them. Since format 2 there are tables, since format 3 deltas, since format 4 ghosts, since
+// format 5 shards that hold no rows of the tables because others do.
+inline constexpr uint32_t kShardStateFormat = 5;
+// Written where all shards hold rows of the tables and there are ghosts, in deltas without ghosts,
+// in whole snapshots with tables but no ghosts, and without tables, so that earlier builds read
+// what they can.
+inline constexpr uint32_t kGhostShardStateFormat = 4;
 inline constexpr uint32_t kDeltaShardStateFormat = 3;
 inline constexpr uint32_t kGhostlessShardStateFormat = 2;
 inline constexpr uint32_t kTablelessShardStateFormat = 1;

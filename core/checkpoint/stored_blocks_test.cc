@@ -239,7 +239,7 @@ TEST_F(ShardPartTest, NewerFormatsAndRunsThatMakeNoSenseAreRefused) {
   state.set_format(kShardStateFormat + 1);
   WriteStates("", state.SerializeAsString());
   ExpectRefused(absl::StatusCode::kFailedPrecondition,
-                "_keelson/shard-1-of-2: expected at most format 4, found 5");
+                "_keelson/shard-1-of-2: expected at most format 5, found 6");
   state = StateFrom(10, 6);
   state.mutable_applied(0)->mutable_runs(0)->set_end(3);
   WriteStates("", state.SerializeAsString());

@@ -18,17 +18,22 @@
 namespace keelson {
 namespace {
 
-// Of shard I of N, whose state's name is "_keelson/shard-I-of-N"; nothing: that is none.
-std::optional<RowPartitionRun> PartitionsOf(absl::string_view state_name) {
+struct ShardNumber {
+  uint32_t shard = 0;
+  uint32_t shards = 0;
+};
+
+// I and N of a state's name, "_keelson/shard-I-of-N"; nothing: that is none.
+std::optional<ShardNumber> ShardNumberOf(absl::string_view state_name) {
   if (!absl::ConsumePrefix(&state_name, kShardStatePrefix)) return std::nullopt;
   const std::pair<absl::string_view, absl::string_view> numbers =
       absl::StrSplit(state_name, absl::MaxSplits("-of-", 1));
-  uint32_t shard = 0, shards = 0;
-  if (!absl::SimpleAtoi(numbers.first, &shard) || !absl::SimpleAtoi(numbers.second, &shards) ||
-      shard >= shards) {
+  ShardNumber number;
+  if (!absl::SimpleAtoi(numbers.first, &number.shard) ||
+      !absl::SimpleAtoi(numbers.second, &number.shards) || number.shard >= number.shards) {
     return std::nullopt;
   }
-  return RowPartitionsOfShard(shard, shards);
+  return number;
 }
 
 bool Overlap(RowPartitionRun a, RowPartitionRun b) {
@@ -128,12 +133,20 @@ absl::StatusOr<StoredTables> StoredTables::OpenOwn(const BundleReader* bundle,
 }
 
 absl::Status StoredTables::ReadStates(RowPartitionRun wanted) {
+  uint32_t holding = 0;  // shards with rows; 0: all
   for (const auto& [name, tensor] : bundle_->contents().tensors) {
-    const std::optional<RowPartitionRun> of_shard = PartitionsOf(name);
-    if (!of_shard.has_value() || !Overlap(*of_shard, wanted)) continue;
+    const std::optional<ShardNumber> number = ShardNumberOf(name);
+    if (!number.has_value()) continue;
+    // The first shard, whose name is the first too, says how many hold rows.
+    const auto partitions = [&] {
+      return RowPartitionsOfShard(number->shard, holding == 0 ? number->shards : holding);
+    };
+    if (number->shard != 0 && !Overlap(partitions(), wanted)) continue;
     ASSIGN_OR_RETURN(const std::string bytes, bundle_->ReadString(name));
     ASSIGN_OR_RETURN(v1::ShardState state, ParseShardState(bytes, bundle_->prefix(), name));
-    RETURN_IF_ERROR(AddState(name, *of_shard, std::move(state)));
+    if (number->shard == 0) holding = state.table_shards();
+    if (!Overlap(partitions(), wanted)) continue;
+    RETURN_IF_ERROR(AddState(name, partitions(), std::move(state)));
   }
   return absl::OkStatus();
 }

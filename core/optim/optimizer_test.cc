@@ -86,6 +86,15 @@ void Adam(Reference* x, double g, double lr, int t) {
   x->value -= rate * x->a / (std::sqrt(x->b) + 1e-8f);
 }
 
+// With a large epsilon, so that it matters where it is added.
+void TorchAdam(Reference* x, double g, double lr, int t) {
+  const double beta1 = 0.9f, beta2 = 0.999f;
+  x->a = beta1 * x->a + (1 - beta1) * g;
+  x->b = beta2 * x->b + (1 - beta2) * g * g;
+  const double m = x->a / (1 - std::pow(beta1, t)), v = x->b / (1 - std::pow(beta2, t));
+  x->value -= lr * m / (std::sqrt(v) + 0.5f);
+}
+
 void AdamW(Reference* x, double g, double lr, int t) {
   x->value -= lr * 0.1f * x->value;
   Adam(x, g, lr, t);
@@ -242,6 +251,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Adagrad", "adagrad {}", Adagrad, {{"Adagrad", 0.1f}}},
         Case{"RmsProp", "rmsprop { momentum: 0.5 }", RmsProp, {{"RMSProp", 1}, {"RMSProp_1", 0}}},
         Case{"Adam", "adam {}", Adam, {{"Adam", 0}, {"Adam_1", 0}}},
+        Case{"TorchAdam",
+             "adam { corrected_epsilon: true epsilon: 0.5 }",
+             TorchAdam,
+             {{"Adam", 0}, {"Adam_1", 0}}},
         Case{"AdamW", "adamw { weight_decay: 0.1 }", AdamW, {{"Adam", 0}, {"Adam_1", 0}}},
         Case{"Ftrl",
              "ftrl { l1: 0.25 l2: 0.125 l2_shrinkage: 0.01 beta: 0.5 }",

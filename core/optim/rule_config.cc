@@ -50,7 +50,7 @@ absl::StatusOr<Rule> FromConfig(const Config::RmsProp& c) {
 template <typename AdamConfig>
 absl::StatusOr<Rule> AdamFromConfig(absl::string_view field, const AdamConfig& c) {
   const AdamRule rule = {c.has_beta1() ? c.beta1() : 0.9f, c.has_beta2() ? c.beta2() : 0.999f,
-                         c.has_epsilon() ? c.epsilon() : 1e-8f};
+                         c.has_epsilon() ? c.epsilon() : 1e-8f, c.corrected_epsilon()};
   RETURN_IF_ERROR(ExpectBelowOne(absl::StrCat(field, ".beta1"), rule.beta1));
   RETURN_IF_ERROR(ExpectBelowOne(absl::StrCat(field, ".beta2"), rule.beta2));
   RETURN_IF_ERROR(ExpectPositive(absl::StrCat(field, ".epsilon"), rule.epsilon));

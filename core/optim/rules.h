@@ -92,6 +92,7 @@ struct RmsPropRule {
 // AdamW is this with ElementTransform::keep.
 struct AdamRule {
   float beta1, beta2, epsilon;
+  bool corrected_epsilon = false;
 
   struct Step {
     static constexpr int kSlots = 2;
@@ -101,9 +102,11 @@ struct AdamRule {
   std::vector<SlotSpec> Slots() const { return {{"Adam", 0}, {"Adam_1", 0}}; }
   Step At(float learning_rate, int64_t update) const {
     const double t = static_cast<double>(update) + 1;
-    const double rate = learning_rate * std::sqrt(1 - std::pow(double{beta2}, t)) /
-                        (1 - std::pow(double{beta1}, t));
-    return {static_cast<float>(rate), beta1, 1 - beta1, beta2, 1 - beta2, epsilon};
+    const double correction = std::sqrt(1 - std::pow(double{beta2}, t));
+    const double rate = learning_rate * correction / (1 - std::pow(double{beta1}, t));
+    const double added = corrected_epsilon ? epsilon * correction : double{epsilon};
+    return {static_cast<float>(rate), beta1, 1 - beta1, beta2, 1 - beta2,
+            static_cast<float>(added)};
   }
 };
 

@@ -26,7 +26,8 @@ struct RowPartitionRun {
   friend bool operator==(const RowPartitionRun&, const RowPartitionRun&) = default;
 };
 
-// Those that shard `shard` of `num_shards` holds: as many as the others, one more or less.
+// Those that shard `shard` holds where the first `num_shards` shards hold rows: as many as the
+// others, one more or less; none of a shard behind them.
 RowPartitionRun RowPartitionsOfShard(size_t shard, size_t num_shards);
 
 // What makes the partitions of tables independent of each other.

@@ -38,7 +38,7 @@ constexpr int kCredits = 6;
 
 // Upper bounds of encoded sizes: all single fields with the payload's tag and size; a range or a
 // block; a known version; a row section.
-constexpr size_t kFixedBytes = 160;
+constexpr size_t kFixedBytes = 168;
 constexpr size_t kRangeBytes = 2 + 5 * 6;
 constexpr size_t kBlockBytes = 2 + 2 * 6 + 11;
 constexpr size_t kVersionBytes = 10;
@@ -47,7 +47,7 @@ constexpr size_t kRowSectionBytes = 2 + 9 * 6;
 void WriteHeader(const BulkRequest& request, MessageWriter* writer) {
   const bool has_task = request.role != 0 || request.task_index != 0;
   if (!has_task && request.incarnation == 0 && request.member_epoch == 0 &&
-      request.membership_secret == 0) {
+      request.membership_secret == 0 && request.shard == 0) {
     return;
   }
   uint8_t* const header = writer->BeginMessage(request_field::kHeader);
@@ -60,6 +60,7 @@ void WriteHeader(const BulkRequest& request, MessageWriter* writer) {
   writer->Fixed64(2, request.incarnation);
   writer->Varint(3, request.member_epoch);
   writer->Fixed64(5, request.membership_secret);
+  writer->Varint(6, request.shard);
   writer->EndMessage(header);
 }
 
@@ -70,6 +71,7 @@ void WriteRange(const BlockRange& range, MessageWriter* writer) {
   writer->Varint(3, range.num_blocks);
   writer->Varint(4, static_cast<uint64_t>(range.format));
   writer->Varint(5, static_cast<uint64_t>(range.pull_format));
+  writer->Varint(6, range.absent ? 1 : 0);
   writer->EndMessage(begin);
 }
 
@@ -127,6 +129,9 @@ void ReadHeader(MessageReader reader, BulkRequest* request) {
       case 5:
         reader.ReadFixed64("header.membership_secret", &request->membership_secret);
         break;
+      case 6:
+        reader.ReadUint32("header.shard", &request->shard);
+        break;
       default:
         reader.Skip();
     }
@@ -150,6 +155,9 @@ void ReadRange(MessageReader reader, BlockRange* range) {
         break;
       case 5:
         reader.ReadFormat("ranges.pull_format", &range->pull_format);
+        break;
+      case 6:
+        reader.ReadBool("ranges.absent", &range->absent);
         break;
       default:
         reader.Skip();
@@ -406,6 +414,18 @@ absl::StatusOr<size_t> DecodeBulkResponse(ByteCursor* cursor, BulkResponse* resp
                                           size_t most_entries) {
   Reset(response);
   return Decode("response", most_entries, cursor, response);
+}
+
+absl::StatusOr<uint32_t> ShardOf(const ByteRope& request) {
+  ByteCursor cursor(request);
+  ReadError error;
+  MessageReader reader(&cursor, &error);
+  BulkRequest read;
+  if (reader.Next() && reader.field() == request_field::kHeader) {
+    ReadHeader(reader.Message("header"), &read);
+  }
+  if (!error.ok()) return error.ToStatus("request");
+  return read.shard;
 }
 
 }  // namespace keelson

@@ -36,6 +36,8 @@ struct BlockRange {
   WireFormat format = WireFormat::kFloat32;
   // PushPull: the format of the requested values.
   WireFormat pull_format = WireFormat::kFloat32;
+  // Push: the blocks have no gradient, and the payload nothing of them.
+  bool absent = false;
 
   friend bool operator==(const BlockRange&, const BlockRange&) = default;
 };
@@ -83,6 +85,7 @@ struct BulkRequest {
   uint64_t incarnation = 0;
   uint64_t member_epoch = 0;  // v1::RequestHeader
   uint64_t membership_secret = 0;
+  uint32_t shard = 0;  // the called shard's number plus 1; 0: the one that the process hosts
   uint64_t placement_fingerprint = 0;
   std::vector<BlockRange> ranges;
   std::vector<uint64_t> known_versions;  // Pull
@@ -132,6 +135,11 @@ absl::StatusOr<size_t> DecodeBulkRequest(ByteCursor* cursor, BulkRequest* reques
                                          size_t most_entries = kMostEntries);
 absl::StatusOr<size_t> DecodeBulkResponse(ByteCursor* cursor, BulkResponse* response,
                                           size_t most_entries = kMostEntries);
+
+// BulkRequest::shard of a request that begins with its header, as all writers' do; 0 for one that
+// begins otherwise. Nothing behind the header is read. INVALID_ARGUMENT: DecodeBulkRequest would
+// find the same error in the header.
+absl::StatusOr<uint32_t> ShardOf(const ByteRope& request);
 
 }  // namespace keelson
 

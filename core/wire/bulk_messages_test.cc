@@ -63,11 +63,12 @@ BulkRequest RandomRequest(RandomNumbers* random) {
   request.incarnation = random->Next64();
   request.member_epoch = random->Next64();
   request.membership_secret = random->Next64();
+  request.shard = random->Next32();
   request.placement_fingerprint = random->Next64();
   request.ranges.resize(random->Below(4));
   for (BlockRange& range : request.ranges) {
-    range = {random->Next32(), random->Next32(), random->Next32(), random->Format(),
-             random->Format()};
+    range = {random->Next32(), random->Next32(), random->Next32(),
+             random->Format(), random->Format(), random->Below(2) == 1};
   }
   request.rows = RandomRows(random);
   return request;
@@ -137,6 +138,7 @@ void FillRequest(const BulkRequest& request, Proto* proto) {
   if (request.membership_secret != 0) {
     proto->mutable_header()->set_membership_secret(request.membership_secret);
   }
+  if (request.shard != 0) proto->mutable_header()->set_shard(request.shard);
   proto->set_placement_fingerprint(request.placement_fingerprint);
   for (const BlockRange& range : request.ranges) {
     v1::BlockRange* to = proto->add_ranges();
@@ -145,6 +147,7 @@ void FillRequest(const BulkRequest& request, Proto* proto) {
     to->set_num_blocks(range.num_blocks);
     to->set_format(static_cast<v1::WireFormat>(range.format));
     to->set_pull_format(static_cast<v1::WireFormat>(range.pull_format));
+    to->set_absent(range.absent);
   }
   FillRows(request.rows, proto);
 }
@@ -612,6 +615,44 @@ TEST(BulkMessagesTest, AnErrorConsumesNothing) {
   BulkRequest request;
   EXPECT_FALSE(DecodeBulkRequest(&cursor, &request).ok());
   EXPECT_EQ(cursor.remaining(), bytes.size());
+}
+
+TEST(BulkMessagesTest, ReadsTheShardAlone) {
+  RandomNumbers random(7);
+  for (int i = 0; i < 500; ++i) {
+    const std::string payload = Payload(random.Below(3) * 100);
+    const BulkRequest pull = RandomPull(&random);
+    EXPECT_EQ(ShardOf(Cut(PullProto(pull).SerializeAsString(), {})).value(), pull.shard);
+    const BulkRequest push = RandomPush(&random);
+    const std::string bytes = EncodeBulkRequest(push, payload.size()) + payload;
+    for (size_t cut = 0; cut <= 80; ++cut) {
+      EXPECT_EQ(ShardOf(Cut(bytes, {std::min(cut, bytes.size())})).value(), push.shard);
+    }
+  }
+}
+
+TEST(BulkMessagesTest, AMessageWithoutAHeaderNamesNoShard) {
+  EXPECT_EQ(ShardOf(Cut("", {})).value(), 0u);
+  EXPECT_EQ(ShardOf(Cut(Bytes("0A 00"), {})).value(), 0u);
+  EXPECT_EQ(ShardOf(Cut(Bytes("28 01  0A 02 30 03"), {})).value(), 0u);
+}
+
+TEST(BulkMessagesTest, TheShardIsFoundBeforeWhatIsMalformed) {
+  EXPECT_EQ(ShardOf(Cut(Bytes("0A 04 98 06 01 30 03  1A 7F"), {})).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ShardOf(Cut(Bytes("0A 05 98 06 01 30 03  1A 7F"), {})).value(), 3u);
+}
+
+TEST(BulkMessagesTest, MalformedHeadersNameNoShard) {
+  for (const char* hex : {"0A", "0A 02 30", "0A 06 30 80 80 80 80 10", "0A 05 35 00 00 00 00",
+                          "09 00", "0A 03 12 01 01"}) {
+    const std::string bytes = Bytes(hex);
+    const absl::Status error = ShardOf(Cut(bytes, {})).status();
+    EXPECT_EQ(error.code(), absl::StatusCode::kInvalidArgument) << hex;
+    EXPECT_EQ(error, RequestError(bytes)) << hex;
+  }
+  EXPECT_EQ(ShardOf(Cut(Bytes("0A 06 30 80 80 80 80 10"), {})).status().message(),
+            "malformed request: field header.shard: out of range");
 }
 
 TEST(BulkMessagesTest, TakesNoMoreEntriesThanThereCanBe) {
