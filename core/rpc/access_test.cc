@@ -27,6 +27,7 @@ constexpr char kPushCall[] = "/keelson.v1.ParameterService/Push";
 constexpr char kFinish[] = "/keelson.v1.ParameterService/Finish";
 constexpr char kSetMode[] = "/keelson.v1.ChiefService/SetMode";
 constexpr char kEndTraining[] = "/keelson.v1.ChiefService/EndTraining";
+constexpr char kSaveSnapshot[] = "/keelson.v1.ChiefService/SaveSnapshot";
 
 Caller CallerWith(absl::string_view role, absl::string_view job_token = "",
                   absl::string_view authorization = "") {
@@ -108,6 +109,8 @@ TEST(AccessGuardTest, WithoutTokensTheModeIsOpenAndTheEndForEvaluators) {
   const AccessGuard open;
   EXPECT_EQ(*open.Check(kSetMode, CallerWith("")), CallerKind::kOperator);
   EXPECT_EQ(*open.Check(kEndTraining, CallerWith("evaluator")), CallerKind::kEvaluator);
+  EXPECT_EQ(*open.Check(kEndTraining, CallerWith("worker")), CallerKind::kWorker);
+  EXPECT_EQ(*open.Check(kSaveSnapshot, CallerWith("worker")), CallerKind::kWorker);
   for (const char* authorization : {"", "Bearer ", "Bearer anything"}) {
     const absl::Status status =
         open.Check(kEndTraining, CallerWith("operator", "", authorization)).status();
@@ -120,7 +123,7 @@ TEST(AccessGuardTest, WithATokenChangesNeedIt) {
   for (const AccessGuard::Secrets& secrets :
        {AccessGuard::Secrets{"", kAuthToken}, AccessGuard::Secrets{kJobToken, kAuthToken}}) {
     const AccessGuard guard(secrets);
-    for (const char* method : {kSetMode, kEndTraining}) {
+    for (const char* method : {kSetMode, kEndTraining, kSaveSnapshot}) {
       const std::string bearer = absl::StrCat("Bearer ", kAuthToken);
       EXPECT_EQ(*guard.Check(method, CallerWith("operator", "", bearer)), CallerKind::kOperator);
       EXPECT_EQ(*guard.Check(method, CallerWith("evaluator", secrets.job_token, bearer)),

@@ -1,17 +1,19 @@
 #include "core/rpc/channel.h"
 
 #include <grpcpp/create_channel.h>
+#include <grpcpp/create_channel_posix.h>
 #include <grpcpp/support/channel_arguments.h>
 
 #include <utility>
 
 #include "core/rpc/grpc_library.h"
+#include "core/rpc/local_socket.h"
 
 namespace keelson {
 
-std::shared_ptr<grpc::Channel> CreateChannel(
-    const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
-  KeepGrpcRunning();
+namespace {
+
+grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
@@ -33,7 +35,22 @@ std::shared_ptr<grpc::Channel> CreateChannel(
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   // A proxy from the environment is not meant for connections within the cluster.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(address, credentials, arguments);
+  return arguments;
+}
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> CreateChannel(
+    const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+  KeepGrpcRunning();
+  return grpc::CreateCustomChannel(address, credentials, Arguments());
+}
+
+std::shared_ptr<grpc::Channel> ConnectLocalChannel(const std::string& address) {
+  KeepGrpcRunning();
+  const int connected = ConnectLocally(address);
+  if (connected < 0) return nullptr;
+  return grpc::CreateCustomInsecureChannelFromFd(address, connected, Arguments());
 }
 
 Connection::Connection(std::string address, std::shared_ptr<grpc::ChannelCredentials> credentials)

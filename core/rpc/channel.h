@@ -23,6 +23,11 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 std::shared_ptr<grpc::Channel> CreateChannel(
     const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
+// A channel that has a connection to a LocalSocket, which buffers more than one that gRPC makes
+// itself. Its calls fail with UNAVAILABLE once that has ended. It is for calls alone: gRPC ends the
+// process that asks for its state. Null: nobody listens there.
+std::shared_ptr<grpc::Channel> ConnectLocalChannel(const std::string& address);
+
 // The channel to one peer, replaced after it has failed to connect. So each call tries to connect,
 // and how soon a peer that was away is reached depends on the calls only; a single channel would
 // fail calls between its own attempts with the error of the last one. Thread-safe.

@@ -8,7 +8,9 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "core/rpc/channel.h"
+#include "core/rpc/local_listener.h"
 #include "core/rpc/raw_client.h"
 #include "core/rpc/server.h"
 #include "gtest/gtest.h"
@@ -33,7 +35,7 @@ int FreePort() {
 
 TEST(LocalSocketTest, ServesTheSameCallsAsThePort) {
   const std::string address = absl::StrCat("127.0.0.1:", FreePort());
-  EXPECT_EQ(BulkAddress(address), address) << "nobody listens yet";
+  EXPECT_EQ(ConnectLocalChannel(BulkAddress(address)), nullptr) << "nobody listens yet";
   RawPush service;
   const auto server = ServeEcho(address, &service);
   ASSERT_TRUE(server.ok()) << server.status();
@@ -54,15 +56,74 @@ TEST(LocalSocketTest, ServesTheSameCallsAsThePort) {
   EXPECT_TRUE(done->response.ToString() == bytes);
 }
 
+TEST(LocalSocketTest, AChannelThatIsConnectedServesCallsUntilItsConnectionEnds) {
+  const std::string address = absl::StrCat("127.0.0.1:", FreePort());
+  EXPECT_EQ(ConnectLocalChannel(LocalSocket(1)), nullptr);
+  RawPush service;
+  auto server = ServeEcho(address, &service);
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto channel = ConnectLocalChannel(BulkAddress(address));
+  ASSERT_NE(channel, nullptr);
+  RawCallQueue calls;
+  const std::string bytes(3 << 20, 'b');  // more than the kernel buffers
+  const auto call = [&] {
+    ByteRope request;
+    request.AppendBorrowed(bytes.data(), bytes.size());
+    calls.Start(channel, "/keelson.v1.ParameterService/Push", std::move(request), absl::Seconds(60),
+                1);
+    return *calls.Next(absl::Seconds(60));
+  };
+  const RawCallQueue::Completion answered = call();
+  EXPECT_TRUE(answered.status.ok()) << answered.status.error_message();
+  EXPECT_TRUE(answered.response.ToString() == bytes);
+  server->reset();
+  EXPECT_EQ(call().status.error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST(LocalSocketTest, BuffersMoreThanTheSystemsDefault) {
+  const std::string address = "unix-abstract:keelson-local-socket-test";
+  const auto send_buffer = [](int fd) {
+    int bytes = 0;
+    socklen_t size = sizeof(bytes);
+    getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, &size);
+    return bytes;
+  };
+  const int unchanged = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int system_default = send_buffer(unchanged);
+  close(unchanged);
+  const auto listener = LocalListener::Listen(address);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  absl::Notification accepted;
+  int at_server = -1;
+  (*listener)->Start([&](int fd) {
+    at_server = fd;
+    accepted.Notify();
+  });
+  const int at_client = ConnectLocally(address);
+  ASSERT_GE(at_client, 0);
+  ASSERT_TRUE(accepted.WaitForNotificationWithTimeout(absl::Seconds(60)));
+  (*listener)->Stop();
+  EXPECT_GT(send_buffer(at_client), system_default);
+  EXPECT_GT(send_buffer(at_server), system_default);
+  EXPECT_LT(ConnectLocally(address), 0);
+  close(at_client);
+  close(at_server);
+}
+
+TEST(LocalSocketTest, TooLongANameIsRefused) {
+  EXPECT_EQ(LocalListener::Listen(absl::StrCat("unix-abstract:", std::string(200, 'n'))).status(),
+            absl::InvalidArgumentError("File name too long"));
+}
+
 TEST(LocalSocketTest, IsGoneWithItsServer) {
   const std::string address = absl::StrCat("127.0.0.1:", FreePort());
   RawPush service;
   {
     const auto server = ServeEcho(address, &service);
     ASSERT_TRUE(server.ok()) << server.status();
-    EXPECT_TRUE(LocalSocketListens((*server)->port()));
+    EXPECT_NE(ConnectLocalChannel(BulkAddress(address)), nullptr);
   }
-  EXPECT_EQ(BulkAddress(address), address);
+  EXPECT_EQ(ConnectLocalChannel(BulkAddress(address)), nullptr);
 }
 
 TEST(LocalSocketTest, InUseSaysSo) {
@@ -79,8 +140,9 @@ TEST(LocalSocketTest, InUseSaysSo) {
 
   RawPush service;
   const auto server = ServeEcho(absl::StrCat("127.0.0.1:", port), &service);
-  EXPECT_EQ(server.status(), absl::InvalidArgumentError(absl::StrCat(
-                                 "cannot listen on unix-abstract:", name, ": in use")));
+  EXPECT_EQ(server.status(),
+            absl::InvalidArgumentError(
+                absl::StrCat("cannot listen on unix-abstract:", name, ": Address already in use")));
   close(fd);
 }
 

@@ -18,8 +18,6 @@
 namespace keelson {
 namespace {
 
-constexpr absl::string_view kLocalPrefix = "unix";
-
 // A worker has a few under way on a connection.
 constexpr int kMaxCallsPerConnection = 128;
 
@@ -65,6 +63,19 @@ absl::Status CannotListen(const std::string& address, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("cannot listen on ", address, ": ", why));
 }
 
+// Empty: the server has none.
+std::string LocalSocketFor(const std::string& listen_address, const RawServing& raw) {
+  if (IsLocalSocket(listen_address)) return listen_address;
+  const int port = raw.methods.empty() ? 0 : LocalSocketPort(listen_address);
+  return port > 0 ? LocalSocket(port) : "";
+}
+
+// Likewise.
+std::string MemorySocketFor(const std::string& listen_address, const RawServing& raw) {
+  const int port = raw.methods.empty() ? 0 : LocalSocketPort(listen_address);
+  return port > 0 ? MemorySocket(port) : "";
+}
+
 // Where nobody is asked who he is, all are treated alike.
 ConnectionGate::Limits Undivided(ConnectionGate::Limits limits) {
   limits.unknown = limits.connections;
@@ -90,60 +101,75 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   SetLimits(&builder);
   SetKeepalive(keepalive, &builder);
   std::unique_ptr<ConnectionGate> gate;
-  Acceptor acceptor;
-  if (absl::StartsWith(listen_address, kLocalPrefix)) {
-    builder.AddListeningPort(listen_address, credentials);
-  } else {
+  if (!IsLocalSocket(listen_address)) {
     absl::StatusOr<std::unique_ptr<ConnectionGate>> opened =
         ConnectionGate::Listen(listen_address, raw.guard == nullptr ? Undivided(limits) : limits);
     if (!opened.ok()) return CannotListen(listen_address, opened.status().message());
     gate = *std::move(opened);
-    acceptor = builder.experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   }
+  std::unique_ptr<LocalListener> local;
+  if (const std::string name = LocalSocketFor(listen_address, raw); !name.empty()) {
+    absl::StatusOr<std::unique_ptr<LocalListener>> opened = LocalListener::Listen(name);
+    if (!opened.ok()) return CannotListen(name, opened.status().message());
+    local = *std::move(opened);
+  }
+  std::unique_ptr<MemoryServer> memory;
+  if (const std::string name = MemorySocketFor(listen_address, raw); !name.empty()) {
+    absl::StatusOr<std::unique_ptr<MemoryServer>> opened = MemoryServer::Listen(name);
+    if (!opened.ok()) return CannotListen(name, opened.status().message());
+    memory = *std::move(opened);
+  }
+  Acceptor acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   for (grpc::Service* service : services) builder.RegisterService(service);
   const AccessGuard* const guard = raw.guard;
+  std::vector<RawMethod> methods = raw.methods;
   raw.receive_budget_bytes = std::min(raw.receive_budget_bytes, ReceiveBudget());
   std::unique_ptr<RawServer> raw_server;
-  const int local_port = raw.methods.empty() ? 0 : LocalSocketPort(listen_address);
-  if (local_port > 0) builder.AddListeningPort(LocalSocket(local_port), credentials);
   if (!raw.methods.empty() || raw.pause > absl::ZeroDuration()) {
     raw_server = std::make_unique<RawServer>(std::move(raw), &builder);
   }
   auto poller = raw_server == nullptr ? std::make_unique<EventPoller>(&builder) : nullptr;
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr) {
-    return CannotListen(local_port > 0 ? LocalSocket(local_port) : listen_address, "in use");
-  }
-  return std::unique_ptr<RpcServer>(new RpcServer(guard, std::move(gate), std::move(acceptor),
-                                                  std::move(raw_server), std::move(poller),
-                                                  std::move(server)));
+  if (server == nullptr) return CannotListen(listen_address, "gRPC does not start");
+  return std::unique_ptr<RpcServer>(new RpcServer(
+      guard, std::move(gate), std::move(local), std::move(memory), std::move(acceptor),
+      std::move(methods), std::move(raw_server), std::move(poller), std::move(server)));
 }
 
 RpcServer::RpcServer(const AccessGuard* guard, std::unique_ptr<ConnectionGate> gate,
-                     Acceptor acceptor, std::unique_ptr<RawServer> raw,
-                     std::unique_ptr<EventPoller> poller, std::unique_ptr<grpc::Server> server)
+                     std::unique_ptr<LocalListener> local, std::unique_ptr<MemoryServer> memory,
+                     Acceptor acceptor, std::vector<RawMethod> methods,
+                     std::unique_ptr<RawServer> raw, std::unique_ptr<EventPoller> poller,
+                     std::unique_ptr<grpc::Server> server)
     : guard_(guard),
       gate_(std::move(gate)),
+      local_(std::move(local)),
+      memory_(std::move(memory)),
       acceptor_(std::move(acceptor)),
       raw_(std::move(raw)),
       poller_(std::move(poller)),
       server_(std::move(server)) {
   if (raw_ != nullptr) raw_->Start();
   if (poller_ != nullptr) poller_->Start();
-  if (gate_ == nullptr) return;
-  if (guard_ != nullptr) guard_->ReportTo(gate_.get());
-  gate_->Start([this](int fd) {
+  const auto hand_over = [this](int fd) {
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
     connection.fd = fd;
     acceptor_->HandleNewConnection(&connection);
-  });
+  };
+  if (local_ != nullptr) local_->Start(hand_over);
+  if (memory_ != nullptr) memory_->Start(std::move(methods), guard_);
+  if (gate_ == nullptr) return;
+  if (guard_ != nullptr) guard_->ReportTo(gate_.get());
+  gate_->Start(hand_over);
 }
 
 RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
 
 void RpcServer::Shutdown(absl::Duration grace) {
   if (gate_ != nullptr) gate_->Stop();
+  if (local_ != nullptr) local_->Stop();
+  if (memory_ != nullptr) memory_->Stop();
   if (raw_ != nullptr) raw_->BeginShutdown();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   if (raw_ != nullptr) raw_->Shutdown();
