@@ -11,6 +11,7 @@ namespace keelson {
 
 // The port of a TFJob replica that names none ("tfjob-port").
 inline constexpr int kDefaultPort = 2222;
+inline constexpr int kMaxPort = 65535;
 
 struct Address {
   std::string host;  // a name, an IPv4 address, or an IPv6 address in brackets

@@ -14,14 +14,17 @@
 namespace keelson {
 namespace {
 
+constexpr absl::string_view kJobNameFlag = "--job_name";
 constexpr absl::string_view kTaskIndexFlag = "--task_index";
+constexpr absl::string_view kTaskType = "TF_CONFIG: task.type";
 constexpr char kCompletionIndex[] = "JOB_COMPLETION_INDEX";
 
 absl::Status NoCluster(Role role) {
   return absl::InvalidArgumentError(
-      absl::StrCat("cluster: expected TF_CONFIG or --ps_hosts, --worker_hosts, --chief_hosts and "
-                   "--task_index (or JOB_COMPLETION_INDEX) for the ",
-                   RoleName(role), ", found neither (only the chief can run alone)"));
+      absl::StrCat("cluster: expected TF_CONFIG", role == Role::kWorker ? ", RANK" : "",
+                   " or --ps_hosts, --worker_hosts, --chief_hosts and --task_index (or "
+                   "JOB_COMPLETION_INDEX) for the ",
+                   RoleName(role), ", found none of them (only the chief can run alone)"));
 }
 
 absl::Status UnknownJobName(absl::string_view name) {
@@ -29,10 +32,16 @@ absl::Status UnknownJobName(absl::string_view name) {
       "--job_name: expected chief, master, ps, worker or evaluator, found \"", name, "\""));
 }
 
-absl::Status OtherJobName(Role expected, absl::string_view name) {
-  return absl::InvalidArgumentError(absl::StrCat("--job_name: expected \"", RoleName(expected),
-                                                 "\", the role of this program, found \"", name,
-                                                 "\""));
+absl::Status OtherRole(absl::string_view source, Role program, Role found) {
+  return absl::InvalidArgumentError(absl::StrCat(source, ": expected \"", RoleName(program),
+                                                 "\", the role of this program, found \"",
+                                                 RoleName(found), "\""));
+}
+
+absl::Status ConflictingJobName(Role flag, Role tf_config) {
+  return absl::InvalidArgumentError(absl::StrCat("--job_name: found \"", RoleName(flag),
+                                                 "\", but TF_CONFIG task.type is \"",
+                                                 RoleName(tf_config), "\""));
 }
 
 absl::Status BadTaskIndex(absl::string_view source, absl::string_view expected,
@@ -48,6 +57,17 @@ absl::Status MissingTaskIndex() {
 absl::Status ConflictingTaskIndex(int flag, int tf_config) {
   return absl::InvalidArgumentError(
       absl::StrCat("--task_index: found ", flag, ", but TF_CONFIG task.index is ", tf_config));
+}
+
+absl::Status OtherRank(absl::string_view flag, absl::string_view found, const ClusterSpec& spec) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": found ", found, ", but ", spec.source, " say ", spec.self.ToString()));
+}
+
+absl::Status RankForChief(const ClusterSpec& spec) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      spec.source, ": expected rank 0, the only one that the program chief runs, found ",
+      spec.self.ToString(), " (the program worker runs every rank)"));
 }
 
 absl::Status ConflictingHost(absl::string_view flag, int index, absl::string_view ours,
@@ -78,6 +98,40 @@ absl::Status OwnRoleNotListed(const Task& self, absl::string_view flag) {
 
 absl::Status PortOutOfRange(int port) {
   return absl::InvalidArgumentError(absl::StrCat("--port: expected 1..65535, found ", port));
+}
+
+absl::Status OtherPortThanDerived(const Address& own, int port) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--port: expected none, or ", own.port, ", since the others look for this task at ",
+      own.ToString(), ", which follows from the leader's address (--chief_hosts sets that), found ",
+      port));
+}
+
+absl::Status NobodyToAnnounceTo(absl::string_view host, const ClusterSpec& spec) {
+  return absl::InvalidArgumentError(absl::StrCat("--announce_host: expected none, since ",
+                                                 spec.IsChief()
+                                                     ? "the others know the leader's address"
+                                                     : "the cluster gives this task's address",
+                                                 ", found \"", host, "\""));
+}
+
+// `port`: --port. It may repeat the port that the others expect.
+absl::Status SetListenPort(int port, ClusterSpec* spec) {
+  if (!spec->derived_addresses) {
+    spec->listen_port = port;
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const Address own, ParseAddress("cluster", spec->SelfAddress().value_or("")));
+  return port == 0 || port == own.port ? absl::OkStatus() : OtherPortThanDerived(own, port);
+}
+
+// `host`: --announce_host.
+absl::Status SetAnnouncedHost(const std::string& host, ClusterSpec* spec) {
+  if (host.empty()) return absl::OkStatus();
+  if (!spec->peers_register() || spec->IsChief()) return NobodyToAnnounceTo(host, *spec);
+  RETURN_IF_ERROR(ParseAddress("--announce_host, with a port", absl::StrCat(host, ":1")).status());
+  spec->announced_host = host;
+  return absl::OkStatus();
 }
 
 // One flag that lists the tasks of a role.
@@ -160,12 +214,16 @@ absl::Status AddHosts(const HostsFlag& flag, ClusterSpec* spec) {
   return absl::OkStatus();
 }
 
-absl::Status CheckJobName(Role binary_role, const std::string& job_name) {
-  if (job_name.empty()) return absl::OkStatus();
+// The role of --job_name; nothing: it is not given. Whether the program runs a task of another role
+// than its own, RunBy says when the cluster is known.
+absl::StatusOr<std::optional<Role>> ParseJobName(Role binary_role, const std::string& job_name) {
+  if (job_name.empty()) return std::nullopt;
   const auto role = ParseRole(job_name);
   if (!role.has_value()) return UnknownJobName(job_name);
-  if (*role != binary_role) return OtherJobName(binary_role, job_name);
-  return absl::OkStatus();
+  const bool may_run =
+      *role == binary_role || (binary_role == Role::kWorker && *role == Role::kChief);
+  if (!may_run) return OtherRole(kJobNameFlag, binary_role, *role);
+  return role;
 }
 
 absl::StatusOr<Task> SelfFromIndex(Role role, const OwnIndex& index) {
@@ -196,6 +254,7 @@ absl::Status CheckSelfListed(const ClusterSpec& spec, absl::string_view index_so
 absl::StatusOr<ClusterSpec> FromFlags(Role role, const ClusterFlags& flags, const OwnIndex& index) {
   ClusterSpec spec;
   spec.distributed = true;
+  spec.source = "flags";
   spec.sparse = flags.worker_hosts.empty();
   ASSIGN_OR_RETURN(spec.self, SelfFromIndex(role, index));
   for (const HostsFlag& flag : HostsFlags(flags)) RETURN_IF_ERROR(AddHosts(flag, &spec));
@@ -203,13 +262,53 @@ absl::StatusOr<ClusterSpec> FromFlags(Role role, const ClusterFlags& flags, cons
   return spec;
 }
 
-absl::StatusOr<ClusterSpec> Complete(ClusterSpec spec, const ClusterFlags& flags) {
+absl::StatusOr<ClusterSpec> Complete(ClusterSpec spec, const ClusterFlags& flags,
+                                     std::optional<Role> job_name) {
+  if (job_name.has_value() && *job_name != spec.self.role) {
+    return ConflictingJobName(*job_name, spec.self.role);
+  }
   if (flags.task_index != -1 && flags.task_index != spec.self.index) {
     return ConflictingTaskIndex(flags.task_index, spec.self.index);
   }
   for (const HostsFlag& flag : HostsFlags(flags)) RETURN_IF_ERROR(AddHosts(flag, &spec));
   if (!flags.worker_hosts.empty()) spec.sparse = false;
+  if (AnyHosts(flags)) spec.source = "TF_CONFIG and flags";
   RETURN_IF_ERROR(CheckSelfListed(spec, "TF_CONFIG: task.index"));
+  return spec;
+}
+
+// The job's name and index by flag name the task that the rank makes this process, if they are
+// given;
+// --job_name may also say worker in general, for one command serves all ranks.
+absl::Status CheckAgreesWithRank(const ClusterFlags& flags, std::optional<Role> job_name,
+                                 const ClusterSpec& spec) {
+  if (job_name == Role::kChief && !spec.IsChief()) {
+    return OtherRank(kJobNameFlag, RoleName(*job_name), spec);
+  }
+  if (flags.task_index != -1 && flags.task_index != spec.self.index) {
+    return OtherRank(kTaskIndexFlag, absl::StrCat(flags.task_index), spec);
+  }
+  return absl::OkStatus();
+}
+
+// Nothing: no launcher has numbered this process, or the flags list ps or workers.
+absl::StatusOr<std::optional<ClusterSpec>> FromRanks(Role binary_role, const ClusterFlags& flags,
+                                                     std::optional<Role> job_name,
+                                                     const RankEnvironment& environment) {
+  const bool trains = binary_role == Role::kChief || binary_role == Role::kWorker;
+  const bool listed = !flags.ps_hosts.empty() || !flags.worker_hosts.empty();
+  if (!trains || listed) return std::nullopt;
+  ASSIGN_OR_RETURN(const TaskAddresses chief,
+                   ParseHosts({"--chief_hosts", Role::kChief, &flags.chief_hosts}));
+  std::optional<std::string> chief_address;
+  if (!chief.empty()) chief_address = chief.begin()->second;
+  ASSIGN_OR_RETURN(std::optional<ClusterSpec> spec,
+                   ParseRankEnvironment(environment, chief_address));
+  if (!spec.has_value()) return std::nullopt;
+  RETURN_IF_ERROR(
+      AddHosts({"--evaluator_hosts", Role::kEvaluator, &flags.evaluator_hosts}, &*spec));
+  RETURN_IF_ERROR(CheckAgreesWithRank(flags, job_name, *spec));
+  if (!spec->RunBy(binary_role)) return RankForChief(*spec);
   return spec;
 }
 
@@ -220,15 +319,32 @@ absl::StatusOr<ClusterSpec> WithoutCluster(Role role) {
   return spec;
 }
 
-absl::StatusOr<ClusterSpec> Resolve(Role role, const ClusterFlags& flags,
+absl::StatusOr<ClusterSpec> Resolve(Role binary_role, const ClusterFlags& flags,
                                     const ClusterEnvironment& environment) {
-  ASSIGN_OR_RETURN(ClusterSpec spec, ParseTfConfig(environment.tf_config.value_or(""), role));
-  if (spec.distributed) return Complete(std::move(spec), flags);
+  ASSIGN_OR_RETURN(const std::optional<Role> job_name, ParseJobName(binary_role, flags.job_name));
+  ASSIGN_OR_RETURN(ClusterSpec spec,
+                   ParseTfConfig(environment.tf_config.value_or(""), binary_role));
+  if (spec.distributed) {
+    ASSIGN_OR_RETURN(spec, Complete(std::move(spec), flags, job_name));
+    if (!spec.RunBy(binary_role)) return OtherRole(kTaskType, binary_role, spec.self.role);
+    spec.ignored = environment.ranks.Names();
+    return spec;
+  }
+  ASSIGN_OR_RETURN(const std::optional<ClusterSpec> ranked,
+                   FromRanks(binary_role, flags, job_name, environment.ranks));
+  if (ranked.has_value()) return *ranked;
+  const Role role = job_name.value_or(binary_role);
   ASSIGN_OR_RETURN(const OwnIndex index, FindOwnIndex(flags, environment));
   // A ps needs only its index, since it calls no other task.
   const bool lone_server = role == Role::kPs && index.value.has_value();
-  if (AnyHosts(flags) || lone_server) return FromFlags(role, flags, index);
-  return WithoutCluster(role);
+  if (AnyHosts(flags) || lone_server) {
+    ASSIGN_OR_RETURN(spec, FromFlags(role, flags, index));
+  } else {
+    ASSIGN_OR_RETURN(spec, WithoutCluster(role));
+  }
+  if (!spec.RunBy(binary_role)) return OtherRole(kJobNameFlag, binary_role, role);
+  spec.ignored = environment.ranks.Names();
+  return spec;
 }
 
 std::optional<std::string> Variable(const char* name) {
@@ -240,7 +356,7 @@ std::optional<std::string> Variable(const char* name) {
 }  // namespace
 
 ClusterEnvironment ClusterEnvironment::OfProcess() {
-  return {Variable("TF_CONFIG"), Variable(kCompletionIndex)};
+  return {Variable("TF_CONFIG"), Variable(kCompletionIndex), RankEnvironment::OfProcess()};
 }
 
 absl::StatusOr<ClusterSpec> ResolveCluster(Role binary_role, const ClusterFlags& flags,
@@ -249,9 +365,9 @@ absl::StatusOr<ClusterSpec> ResolveCluster(Role binary_role, const ClusterFlags&
   if (flags.task_index < -1) {
     return BadTaskIndex(kTaskIndexFlag, ">= 0", absl::StrCat(flags.task_index));
   }
-  RETURN_IF_ERROR(CheckJobName(binary_role, flags.job_name));
   ASSIGN_OR_RETURN(ClusterSpec spec, Resolve(binary_role, flags, environment));
-  spec.listen_port = flags.port;
+  RETURN_IF_ERROR(SetListenPort(flags.port, &spec));
+  RETURN_IF_ERROR(SetAnnouncedHost(flags.announce_host, &spec));
   RETURN_IF_ERROR(spec.Validate());
   return spec;
 }

@@ -93,8 +93,9 @@ TEST(ClusterFlagsTest, NothingMeansAloneForChiefAndEvaluatorOnly) {
   EXPECT_FALSE(Resolve(Role::kChief, {}, "").distributed);
   EXPECT_FALSE(Resolve(Role::kEvaluator, {}, "{}").distributed);
   EXPECT_EQ(Resolve(Role::kEvaluator, {}).self, (Task{Role::kEvaluator, 0}));
-  EXPECT_THAT(Error(Role::kWorker, {}), HasSubstr("expected TF_CONFIG or --ps_hosts"));
+  EXPECT_THAT(Error(Role::kWorker, {}), HasSubstr("expected TF_CONFIG, RANK or --ps_hosts"));
   EXPECT_THAT(Error(Role::kWorker, {}), HasSubstr("for the worker"));
+  EXPECT_THAT(Error(Role::kPs, {}), HasSubstr("expected TF_CONFIG or --ps_hosts"));
   EXPECT_THAT(Error(Role::kPs, {}), HasSubstr("for the ps"));
 }
 
@@ -111,6 +112,10 @@ TEST(ClusterFlagsTest, FlagsCompleteASparseTfConfig) {
   const ClusterSpec spec = Resolve(Role::kChief, flags, kSparseChief);
   EXPECT_EQ(spec.ps.size(), 2u);
   EXPECT_TRUE(spec.sparse);
+  EXPECT_EQ(spec.source, "TF_CONFIG and flags");
+  EXPECT_EQ(Resolve(Role::kWorker, {}, kDenseWorker).source, "TF_CONFIG");
+  flags.task_index = 7;
+  EXPECT_EQ(Resolve(Role::kWorker, flags).source, "flags");
 }
 
 TEST(ClusterFlagsTest, ListingTheWorkersLetsWorkerZeroLeadASparseCluster) {
@@ -135,6 +140,218 @@ TEST(ClusterFlagsTest, PortOverridesThePortListenedOn) {
   const ClusterSpec spec = Resolve(Role::kChief, flags);
   EXPECT_EQ(spec.ListenAddress(), "0.0.0.0:4000");
   EXPECT_THAT(spec.ChiefAddress(), Optional(Eq("c:1")));
+}
+
+// --- Without servers ---
+
+constexpr char kCollectiveChief[] =
+    R"({"cluster":{"chief":["c:1"],"worker":["a:1","b:1"]},"task":{"type":"chief","index":0}})";
+
+TEST(CollectiveClusterTest, WorkersWithoutServersAreListed) {
+  ClusterFlags flags = AllHosts();
+  flags.ps_hosts.clear();
+  flags.task_index = 1;
+  const ClusterSpec worker = Resolve(Role::kWorker, flags);
+  EXPECT_TRUE(worker.collective());
+  EXPECT_THAT(worker.ShardHosts(),
+              ElementsAre(Task{Role::kChief, 0}, WorkerTask(0), WorkerTask(1)));
+  flags.chief_hosts.clear();
+  flags.task_index = 0;
+  const ClusterSpec leader = Resolve(Role::kWorker, flags);
+  EXPECT_TRUE(leader.IsChief());
+  EXPECT_THAT(leader.ShardHosts(), ElementsAre(WorkerTask(0), WorkerTask(1)));
+}
+
+TEST(CollectiveClusterTest, TheWorkersProgramMayBeTheChief) {
+  for (const char* job_name : {"", "chief", "master"}) {
+    ClusterFlags flags;
+    flags.job_name = job_name;
+    const ClusterSpec spec = Resolve(Role::kWorker, flags, kCollectiveChief);
+    EXPECT_EQ(spec.self, (Task{Role::kChief, 0}));
+    EXPECT_TRUE(spec.IsChief());
+    EXPECT_TRUE(spec.collective());
+  }
+  ClusterFlags flags = AllHosts();
+  flags.ps_hosts.clear();
+  flags.job_name = "chief";
+  EXPECT_EQ(Resolve(Role::kWorker, flags).self, (Task{Role::kChief, 0}));
+}
+
+TEST(CollectiveClusterTest, WithServersTheWorkersProgramIsNoChief) {
+  ClusterFlags flags = AllHosts();
+  flags.job_name = "chief";
+  EXPECT_EQ(Error(Role::kWorker, flags),
+            "--job_name: expected \"worker\", the role of this program, found \"chief\"");
+  flags = {};
+  flags.ps_hosts = "p:1";
+  EXPECT_EQ(Error(Role::kWorker, flags, kCollectiveChief),
+            "TF_CONFIG: task.type: expected \"worker\", the role of this program, found \"chief\"");
+}
+
+TEST(CollectiveClusterTest, TheJobNameAgreesWithTfConfig) {
+  ClusterFlags flags;
+  flags.job_name = "worker";
+  EXPECT_EQ(Error(Role::kWorker, flags, kCollectiveChief),
+            "--job_name: found \"worker\", but TF_CONFIG task.type is \"chief\"");
+}
+
+// --- Numbered processes ---
+
+ClusterEnvironment Ranked(const std::string& rank,
+                          std::optional<std::string> tf_config = std::nullopt) {
+  ClusterEnvironment environment;
+  environment.tf_config = std::move(tf_config);
+  environment.ranks.variables = {
+      {"RANK", rank}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "m"}, {"MASTER_PORT", "1"}};
+  return environment;
+}
+
+std::string RankedError(Role role, const ClusterFlags& flags, const std::string& rank) {
+  const absl::Status status = ResolveCluster(role, flags, Ranked(rank)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST(NumberedProcessTest, TheRankGivesTheCluster) {
+  const auto worker = ResolveCluster(Role::kWorker, {}, Ranked("1"));
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  EXPECT_EQ(worker->self, WorkerTask(0));
+  EXPECT_TRUE(worker->peers_register());
+  EXPECT_EQ(worker->ListenAddress(), "0.0.0.0:0");
+  for (const Role program : {Role::kChief, Role::kWorker}) {
+    EXPECT_EQ(ResolveCluster(program, {}, Ranked("0"))->self, (Task{Role::kChief, 0}));
+  }
+}
+
+TEST(NumberedProcessTest, PeersThatAreListedDoNotRegister) {
+  ClusterFlags flags;
+  flags.worker_hosts = "m:1,n:1";
+  flags.task_index = 1;
+  const auto spec = ResolveCluster(Role::kWorker, flags, Ranked("1"));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_FALSE(spec->peers_register());
+  EXPECT_THAT(spec->ShardHosts(), ElementsAre(WorkerTask(0), WorkerTask(1)));
+  EXPECT_THAT(spec->ChiefAddress(), Optional(Eq("m:1")));
+}
+
+TEST(NumberedProcessTest, AProcessThatRegistersMayNameItsHost) {
+  ClusterFlags flags;
+  EXPECT_EQ(ResolveCluster(Role::kWorker, flags, Ranked("1"))->announced_host, "");
+  for (const char* host : {"node7", "10.0.0.7", "[fd00::7]"}) {
+    flags.announce_host = host;
+    EXPECT_EQ(ResolveCluster(Role::kWorker, flags, Ranked("1"))->announced_host, host);
+  }
+  EXPECT_EQ(RankedError(Role::kWorker, flags, "0"),
+            "--announce_host: expected none, since the others know the leader's address, found "
+            "\"[fd00::7]\"");
+  flags.announce_host = "fd00::7";
+  EXPECT_EQ(RankedError(Role::kWorker, flags, "1"),
+            "--announce_host, with a port: expected \"host:port\" (an IPv6 address in brackets), "
+            "found \"fd00::7:1\"");
+  flags.worker_hosts = "m:1,n:1";
+  flags.task_index = 1;
+  EXPECT_EQ(RankedError(Role::kWorker, flags, "1"),
+            "--announce_host: expected none, since the cluster gives this task's address, found "
+            "\"fd00::7\"");
+}
+
+TEST(NumberedProcessTest, FlagsMayCompleteIt) {
+  ClusterFlags flags;
+  flags.chief_hosts = "c:7";
+  flags.evaluator_hosts = "e:1";
+  flags.port = 4000;
+  flags.job_name = "worker";
+  flags.task_index = 0;
+  const auto spec = ResolveCluster(Role::kWorker, flags, Ranked("1"));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_THAT(spec->ChiefAddress(), Optional(Eq("c:7")));
+  EXPECT_EQ(spec->evaluators.size(), 1u);
+  EXPECT_EQ(spec->ListenAddress(), "0.0.0.0:4000");
+}
+
+TEST(NumberedProcessTest, WhereAddressesFollowThePortIsTheirs) {
+  ClusterEnvironment environment = Ranked("1");
+  environment.ranks.variables["MASTER_ADDR"] = "localhost";
+  ClusterFlags flags;
+  flags.port = 2;
+  const auto spec = ResolveCluster(Role::kWorker, flags, environment);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->ListenAddress(), "localhost:2");
+  flags.port = 3;
+  EXPECT_EQ(ResolveCluster(Role::kWorker, flags, environment).status(),
+            absl::InvalidArgumentError(
+                "--port: expected none, or 2, since the others look for this task at localhost:2, "
+                "which follows from the leader's address (--chief_hosts sets that), found 3"));
+  flags.chief_hosts = "localhost:2";
+  EXPECT_EQ(ResolveCluster(Role::kWorker, flags, environment)->ListenAddress(), "localhost:3");
+}
+
+TEST(NumberedProcessTest, FlagsAndTfConfigComeFirst) {
+  ClusterFlags flags = AllHosts();
+  flags.task_index = 1;
+  auto spec = ResolveCluster(Role::kWorker, flags, Ranked("0"));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->self, WorkerTask(1));
+  EXPECT_THAT(spec->ToString(), HasSubstr(", from flags (RANK, WORLD_SIZE, MASTER_ADDR, "
+                                          "MASTER_PORT are set too, and ignored), led by chief-0"));
+  spec = ResolveCluster(Role::kWorker, {}, Ranked("0", kDenseWorker));
+  EXPECT_EQ(spec->self, WorkerTask(1));
+  EXPECT_THAT(spec->ToString(), HasSubstr(", from TF_CONFIG (RANK, "));
+  flags = {};
+  flags.ps_hosts = "p:1,q:1";
+  EXPECT_EQ(ResolveCluster(Role::kWorker, flags, Ranked("0", kDenseWorker))->source,
+            "TF_CONFIG and flags");
+  flags.task_index = 5;
+  spec = ResolveCluster(Role::kWorker, flags, Ranked("0"));
+  EXPECT_EQ(spec->self, WorkerTask(5));
+  EXPECT_FALSE(spec->peers_register());
+  // A TF_CONFIG without a cluster does not count.
+  EXPECT_EQ(ResolveCluster(Role::kWorker, {}, Ranked("1", "{}"))->source, "RANK and WORLD_SIZE");
+}
+
+TEST(NumberedProcessTest, ServersAndEvaluatorsAreNotNumbered) {
+  const auto evaluator = ResolveCluster(Role::kEvaluator, {}, Ranked("1"));
+  ASSERT_TRUE(evaluator.ok()) << evaluator.status();
+  EXPECT_FALSE(evaluator->distributed);
+  EXPECT_THAT(evaluator->ToString(), HasSubstr("(RANK, WORLD_SIZE"));
+  EXPECT_THAT(RankedError(Role::kPs, {}, "1"), HasSubstr("cluster: expected TF_CONFIG"));
+  ClusterFlags flags;
+  flags.task_index = 3;
+  EXPECT_EQ(ResolveCluster(Role::kPs, flags, Ranked("x"))->self, ServerTask(3));
+}
+
+TEST(NumberedProcessTest, TheProgramChiefRunsRankZero) {
+  EXPECT_EQ(RankedError(Role::kChief, {}, "1"),
+            "RANK and WORLD_SIZE: expected rank 0, the only one that the program chief runs, found "
+            "worker-0 (the program worker runs every rank)");
+  ClusterEnvironment environment;
+  environment.ranks.variables = {{"PET_NODE_RANK", "0"},
+                                 {"PET_NNODES", "2"},
+                                 {"PET_MASTER_ADDR", "m"},
+                                 {"PET_MASTER_PORT", "1"}};
+  EXPECT_EQ(ResolveCluster(Role::kChief, {}, environment)->self, WorkerTask(0));
+  environment.ranks.variables["PET_MASTER_ADDR"] = "mnist-node-0-0";
+  EXPECT_EQ(ResolveCluster(Role::kChief, {}, environment)->self, WorkerTask(0));
+}
+
+TEST(NumberedProcessTest, FlagsThatContradictTheRankAreNamed) {
+  ClusterFlags flags;
+  flags.task_index = 1;
+  EXPECT_EQ(RankedError(Role::kWorker, flags, "1"),
+            "--task_index: found 1, but RANK and WORLD_SIZE say worker-0");
+  flags = {};
+  flags.job_name = "chief";
+  EXPECT_TRUE(ResolveCluster(Role::kWorker, flags, Ranked("0")).ok());
+  EXPECT_EQ(RankedError(Role::kWorker, flags, "1"),
+            "--job_name: found chief, but RANK and WORLD_SIZE say worker-0");
+  flags = {};
+  flags.chief_hosts = "a:1,b:1";
+  EXPECT_EQ(RankedError(Role::kWorker, flags, "1"),
+            "--chief_hosts: expected one address, found \"a:1,b:1\"");
+  flags.chief_hosts = "a:1";
+  flags.evaluator_hosts = "a:1";
+  EXPECT_THAT(RankedError(Role::kWorker, flags, "1"), HasSubstr("expected an address of its own"));
+  EXPECT_THAT(RankedError(Role::kWorker, {}, "two"), HasSubstr("RANK: expected 0..99999"));
 }
 
 // --- Patterns ---
@@ -317,6 +534,7 @@ TEST(ClusterFlagsErrorTest, Hosts) {
             "--chief_hosts: expected the address of chief-0, found none");
   flags = AllHosts();
   flags.ps_hosts.clear();
+  flags.worker_hosts.clear();
   EXPECT_THAT(Error(Role::kChief, flags), HasSubstr("cluster: ps: expected at least one address"));
 }
 

@@ -1,12 +1,15 @@
 #include "core/cluster/cluster_spec.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::Eq;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Optional;
 
 ClusterSpec TwoByTwo(Task self) {
@@ -16,6 +19,12 @@ ClusterSpec TwoByTwo(Task self) {
   spec.chief = {{0, "j-chief-0:2222"}};
   spec.ps = {{0, "j-ps-0:2222"}, {1, "j-ps-1:2222"}};
   spec.workers = {{0, "j-worker-0:2222"}, {1, "j-worker-1:2222"}};
+  return spec;
+}
+
+ClusterSpec WithoutServers(Task self) {
+  ClusterSpec spec = TwoByTwo(self);
+  spec.ps.clear();
   return spec;
 }
 
@@ -104,15 +113,74 @@ TEST(ClusterSpecTest, PrintsTheWorld) {
   EXPECT_THAT(spec.ToString(), HasSubstr("led by chief-0 at an address not yet known"));
 }
 
-TEST(ClusterSpecTest, OnlyTheChiefAndWorkersNeedServers) {
+TEST(ClusterSpecTest, PrintsAWorldWithoutServers) {
+  EXPECT_EQ(WithoutServers({Role::kWorker, 1}).ToString(),
+            "role=worker-1 world: chief=1 worker=2 evaluator=0 without servers led by chief-0 at "
+            "j-chief-0:2222");
+}
+
+TEST(ClusterSpecTest, PrintsWhereTheClusterComesFromAndWhatIsIgnored) {
+  ClusterSpec spec = WithoutServers({Role::kWorker, 1});
+  spec.source = "TF_CONFIG";
+  EXPECT_THAT(spec.ToString(), HasSubstr(" without servers, from TF_CONFIG, led by chief-0 at"));
+  spec.ignored = {"RANK"};
+  EXPECT_THAT(spec.ToString(),
+              HasSubstr(", from TF_CONFIG (RANK is set too, and ignored), led by chief-0 at"));
+  spec.ignored = {"RANK", "WORLD_SIZE"};
+  EXPECT_THAT(spec.ToString(), HasSubstr(" (RANK, WORLD_SIZE are set too, and ignored), led by"));
+  ClusterSpec alone;
+  alone.self = {Role::kEvaluator, 0};
+  alone.ignored = {"RANK"};
+  EXPECT_EQ(alone.ToString(),
+            "role=evaluator-0 world: this process alone (RANK is set too, and ignored)");
+}
+
+TEST(ClusterSpecTest, ACompleteClusterWithoutServersIsCollective) {
+  for (Role role : {Role::kChief, Role::kWorker, Role::kEvaluator}) {
+    EXPECT_TRUE(WithoutServers({role, 0}).collective()) << RoleName(role);
+    EXPECT_TRUE(WithoutServers({role, 0}).Validate().ok()) << RoleName(role);
+    EXPECT_FALSE(TwoByTwo({role, 0}).collective()) << RoleName(role);
+    ClusterSpec alone;
+    alone.self = {role, 0};
+    EXPECT_FALSE(alone.collective()) << RoleName(role);
+  }
+  EXPECT_FALSE(WithoutServers({Role::kPs, 0}).collective());
+}
+
+TEST(ClusterSpecTest, TheChiefAndTheWorkersHostTheShardsOfACollectiveCluster) {
+  const Task chief{Role::kChief, 0};
+  const Task first{Role::kWorker, 0};
+  const Task second{Role::kWorker, 1};
+  for (const Task& self : {chief, first, second, Task{Role::kEvaluator, 0}}) {
+    EXPECT_THAT(WithoutServers(self).ShardHosts(), ElementsAre(chief, first, second));
+  }
+  ClusterSpec workers = WithoutServers(second);
+  workers.chief.clear();
+  EXPECT_THAT(workers.ShardHosts(), ElementsAre(first, second));
+  EXPECT_THAT(TwoByTwo(chief).ShardHosts(), IsEmpty());
+}
+
+TEST(ClusterSpecTest, TheWorkersProgramRunsTheChiefOfACollectiveClusterToo) {
+  EXPECT_TRUE(WithoutServers({Role::kChief, 0}).RunBy(Role::kWorker));
+  EXPECT_FALSE(TwoByTwo({Role::kChief, 0}).RunBy(Role::kWorker));
+  EXPECT_FALSE(WithoutServers({Role::kWorker, 0}).RunBy(Role::kChief));
+  EXPECT_FALSE(WithoutServers({Role::kEvaluator, 0}).RunBy(Role::kWorker));
+}
+
+TEST(ClusterSpecTest, OnlyTheChiefAndWorkersOfASparseClusterNeedServers) {
   for (Role role : {Role::kChief, Role::kWorker, Role::kPs, Role::kEvaluator}) {
-    ClusterSpec spec = TwoByTwo({role, 0});
-    spec.ps.clear();
+    ClusterSpec spec = WithoutServers({role, 0});
+    spec.sparse = true;
+    EXPECT_FALSE(spec.collective());
     const bool needed = role == Role::kChief || role == Role::kWorker;
     EXPECT_EQ(spec.Validate().ok(), !needed) << RoleName(role);
     if (!needed) continue;
     EXPECT_EQ(spec.Validate().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(spec.Validate().message(), HasSubstr("cluster: ps: expected at least one address"));
+    EXPECT_EQ(spec.Validate().message(),
+              absl::StrCat("cluster: ps: expected at least one address for ", RoleName(role),
+                           "-0 (TF_CONFIG cluster.ps or --ps_hosts), found none; a cluster without "
+                           "servers lists its workers (TF_CONFIG cluster.worker as a list, or "
+                           "--worker_hosts)"));
   }
 }
 

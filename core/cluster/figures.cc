@@ -93,19 +93,31 @@ void AddFigures(const v1::WorkerFigures& from, v1::WorkerFigures* to) {
   for (const Figure& figure : WorkerFigures()) figure.Add(from, to);
 }
 
+namespace {
+
+const Figure& FigureOf(const std::string& name) {
+  const auto* const field = v1::WorkerFigures::descriptor()->FindFieldByName(name);
+  return WorkerFigures()[static_cast<size_t>(field->index())];
+}
+
+}  // namespace
+
 v1::TrainingFigures FiguresBetween(const v1::WorkerFigures& older, const v1::WorkerFigures& newer,
                                    absl::Duration interval) {
   const double seconds = absl::ToDoubleSeconds(interval);
-  const auto steps = static_cast<double>(newer.steps() - older.steps());
+  const auto difference = [&](const std::string& name) {
+    return FigureOf(name).Number(newer) - FigureOf(name).Number(older);
+  };
   v1::TrainingFigures between;
   for (const Figure& figure : TrainingFigures()) {
-    const Figure of(v1::WorkerFigures::descriptor()->FindFieldByName(figure.options().of()));
-    const double difference = of.Number(newer) - of.Number(older);
-    if (figure.options().per_second()) {
-      figure.Set(difference / seconds, &between);
-    } else {
-      figure.Set(steps == 0 ? std::nan("") : difference / steps, &between);
+    const v1::FigureOptions& options = figure.options();
+    if (options.per_second()) {
+      figure.Set(difference(options.of()) / seconds, &between);
+      continue;
     }
+    double steps = difference("steps");
+    if (!options.without().empty()) steps -= difference(options.without());
+    figure.Set(steps == 0 ? std::nan("") : difference(options.of()) / steps, &between);
   }
   return between;
 }

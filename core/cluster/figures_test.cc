@@ -32,7 +32,7 @@ TEST(FiguresTest, AllAreExportedButThoseThatOthersTell) {
   const auto names =
       NamesWhere(WorkerFigures(), [](const auto& is) { return is.metric().empty(); });
   EXPECT_THAT(names, ElementsAre("loss_sum", "staleness_counts", "table_row_ids",
-                                 "table_distinct_row_ids"));
+                                 "table_distinct_row_ids", "steps_without_loss"));
 }
 
 TEST(FiguresTest, AFigureOfAnIntervalFollowsFromANumber) {
@@ -98,6 +98,20 @@ TEST(FiguresTest, AnIntervalHasMeansOfItsStepsAndRates) {
   EXPECT_EQ(between.loss(), 0.5);
   EXPECT_EQ(between.push_seconds(), 0.5);
   EXPECT_EQ(between.pushed_bytes_per_second(), 50);
+}
+
+TEST(FiguresTest, StepsWithoutALossAreNotInItsMean) {
+  v1::WorkerFigures older, newer;
+  newer.set_steps(4);
+  newer.set_steps_without_loss(3);
+  newer.set_loss_sum(2);
+  newer.set_push_seconds(2);
+  v1::TrainingFigures between = FiguresBetween(older, newer, absl::Seconds(2));
+  EXPECT_EQ(between.loss(), 2);
+  EXPECT_EQ(between.push_seconds(), 0.5);
+  newer.set_steps_without_loss(4);
+  between = FiguresBetween(older, newer, absl::Seconds(2));
+  EXPECT_TRUE(std::isnan(between.loss()));
 }
 
 TEST(FiguresTest, WithoutAStepThereIsNoMean) {

@@ -47,16 +47,19 @@ absl::Status TwoOnOneShard(absl::string_view name, size_t shard) {
 // Splits variables over shards. See Placement::Compute.
 class Balancer {
  public:
-  Balancer(const std::vector<VariableSpec>& variables, size_t num_shards)
-      : variables_(variables), load_(num_shards, 0) {
-    for (const VariableSpec& variable : variables) total_ += variable.bytes();
+  // Places those of the variables that `chosen` lists on shards [first_shard, first_shard +
+  // num_shards).
+  Balancer(const std::vector<VariableSpec>& variables, std::vector<size_t> chosen,
+           size_t first_shard, size_t num_shards)
+      : variables_(variables),
+        chosen_(std::move(chosen)),
+        first_shard_(first_shard),
+        load_(num_shards, 0) {
+    for (const size_t variable : chosen_) total_ += spec(variable).bytes();
   }
 
   std::vector<Partition> Run() {
     for (size_t variable : CoarsestFirst()) Place(variable);
-    std::sort(partitions_.begin(), partitions_.end(), [](const Partition& a, const Partition& b) {
-      return std::tie(a.variable, a.row_begin) < std::tie(b.variable, b.row_begin);
-    });
     return std::move(partitions_);
   }
 
@@ -80,8 +83,7 @@ class Balancer {
   // Variables that are hard to divide are placed first, so that finer parts can even out the
   // shards.
   std::vector<size_t> CoarsestFirst() const {
-    std::vector<size_t> order(variables_.size());
-    std::iota(order.begin(), order.end(), 0);
+    std::vector<size_t> order = chosen_;
     std::sort(order.begin(), order.end(), [this](size_t a, size_t b) {
       return std::make_tuple(-Grain(a), -spec(a).bytes(), a) <
              std::make_tuple(-Grain(b), -spec(b).bytes(), b);
@@ -104,7 +106,7 @@ class Balancer {
     for (size_t i = 0; i < shards.size() && row < rows; ++i) {
       const bool last = i + 1 == shards.size();
       const int64_t take = last ? rows - row : RowsFor(variable, shards[i], rows - row);
-      if (take > 0) Assign({variable, shards[i], row, row + take});
+      if (take > 0) Assign({variable, first_shard_ + shards[i], row, row + take});
       row += take;
     }
   }
@@ -121,16 +123,37 @@ class Balancer {
   }
 
   void Assign(const Partition& partition) {
-    load_[partition.shard] +=
+    load_[partition.shard - first_shard_] +=
         (partition.row_end - partition.row_begin) * row_bytes(partition.variable);
     partitions_.push_back(partition);
   }
 
   const std::vector<VariableSpec>& variables_;
+  const std::vector<size_t> chosen_;
+  const size_t first_shard_;
   int64_t total_ = 0;
-  std::vector<int64_t> load_;
+  std::vector<int64_t> load_;  // of shards from first_shard_ on
   std::vector<Partition> partitions_;
 };
+
+std::vector<Partition> PlaceIn(const ShardGroups& groups,
+                               const std::vector<VariableSpec>& variables) {
+  std::vector<size_t> on_servers, on_workers;
+  for (size_t v = 0; v < variables.size(); ++v) {
+    const bool workers =
+        groups.workers > 0 && groups.on_workers != nullptr && groups.on_workers(variables[v].name);
+    (workers || groups.servers == 0 ? on_workers : on_servers).push_back(v);
+  }
+  std::vector<Partition> partitions =
+      Balancer(variables, std::move(on_servers), 0, groups.servers).Run();
+  const std::vector<Partition> others =
+      Balancer(variables, std::move(on_workers), groups.servers, groups.workers).Run();
+  partitions.insert(partitions.end(), others.begin(), others.end());
+  std::sort(partitions.begin(), partitions.end(), [](const Partition& a, const Partition& b) {
+    return std::tie(a.variable, a.row_begin) < std::tie(b.variable, b.row_begin);
+  });
+  return partitions;
+}
 
 // Bounds of what is read; their products fit into 64 bits.
 constexpr uint32_t kMaxShards = 1 << 16;
@@ -162,7 +185,12 @@ absl::Status CheckNumbers(const v1::Placement& proto) {
                       absl::StrCat(row_partitions, " with ", proto.tables_size(), " tables"),
                       proto.row_partitions());
   }
-  return absl::OkStatus();
+  const uint32_t most = proto.tables_size() == 0 ? 0 : proto.num_shards() - 1;
+  if (proto.table_shards() <= most) return absl::OkStatus();
+  return FieldError("table_shards",
+                    absl::StrCat("at most ", most, " with ", proto.tables_size(), " tables and ",
+                                 proto.num_shards(), " shards"),
+                    proto.table_shards());
 }
 
 absl::StatusOr<std::vector<VariableSpec>> ReadVariables(const v1::Placement& proto) {
@@ -261,13 +289,19 @@ std::string SerializeDeterministically(const v1::Placement& proto) {
 
 Placement Placement::Compute(std::vector<VariableSpec> variables, size_t num_shards,
                              int64_t block_elements, std::vector<TableSpec> tables) {
+  return ComputeIn({num_shards}, std::move(variables), block_elements, std::move(tables));
+}
+
+Placement Placement::ComputeIn(const ShardGroups& groups, std::vector<VariableSpec> variables,
+                               int64_t block_elements, std::vector<TableSpec> tables) {
   const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
   std::sort(variables.begin(), variables.end(), by_name);
   std::sort(tables.begin(), tables.end(), by_name);
   Placement placement;
-  placement.num_shards_ = num_shards;
+  placement.num_shards_ = groups.servers + groups.workers;
+  placement.table_shards_ = groups.servers > 0 ? groups.servers : groups.workers;
   placement.block_elements_ = block_elements;
-  placement.partitions_ = Balancer(variables, num_shards).Run();
+  placement.partitions_ = PlaceIn(groups, variables);
   placement.variables_ = std::move(variables);
   placement.tables_ = std::move(tables);
   return placement;
@@ -277,6 +311,7 @@ absl::StatusOr<Placement> Placement::FromProto(const v1::Placement& proto) {
   RETURN_IF_ERROR(CheckNumbers(proto));
   Placement placement;
   placement.num_shards_ = proto.num_shards();
+  placement.table_shards_ = proto.table_shards() == 0 ? proto.num_shards() : proto.table_shards();
   placement.block_elements_ = proto.block_elements();
   ASSIGN_OR_RETURN(placement.variables_, ReadVariables(proto));
   for (int p = 0; p < proto.partitions_size(); ++p) {
@@ -307,17 +342,20 @@ v1::Placement Placement::ToProto() const {
   }
   for (const TableSpec& table : tables_) *proto.add_tables() = TableSpecToProto(table);
   proto.set_row_partitions(row_partitions());
+  if (!tables_.empty() && table_shards_ < num_shards_) {
+    proto.set_table_shards(static_cast<uint32_t>(table_shards_));
+  }
   return proto;
 }
 
 uint32_t Placement::row_partitions() const { return tables_.empty() ? 0 : kRowPartitions; }
 
 RowPartitionRun Placement::RowPartitionsOf(size_t shard) const {
-  return tables_.empty() ? RowPartitionRun() : RowPartitionsOfShard(shard, num_shards_);
+  return tables_.empty() ? RowPartitionRun() : RowPartitionsOfShard(shard, table_shards_);
 }
 
 size_t Placement::ShardOfRowPartition(uint32_t partition) const {
-  return ((uint64_t{partition} + 1) * num_shards_ - 1) / row_partitions();
+  return ((uint64_t{partition} + 1) * table_shards_ - 1) / row_partitions();
 }
 
 const VariableSpec& Placement::VariableOf(size_t p) const {

@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "core/table/row_id.h"
 #include "core/tensor/table_spec.h"
 #include "core/tensor/variable.h"
@@ -26,6 +28,15 @@ struct Partition {
     return a.variable == b.variable && a.shard == b.shard && a.row_begin == b.row_begin &&
            a.row_end == b.row_end;
   }
+};
+
+// The shards that are parameter servers', which are the first ones, and those after them, which are
+// at tasks that train (docs/collective.md).
+struct ShardGroups {
+  size_t servers = 1;
+  size_t workers = 0;
+  // Whether a variable is placed on the workers' shards; null: none is where there are servers.
+  std::function<bool(absl::string_view variable)> on_workers = nullptr;
 };
 
 // Immutable value; threads may read it together. A partition is addressed by its position p in
@@ -51,6 +62,12 @@ class Placement {
   static Placement Compute(std::vector<VariableSpec> variables, size_t num_shards,
                            int64_t block_elements = kDefaultBlockElements,
                            std::vector<TableSpec> tables = {});
+  // The same within each of the two groups: a variable lies on shards of its group alone, and each
+  // group is balanced by itself. All variables and rows lie in the only group, if one has no
+  // shards; otherwise rows lie on the servers'. At least one shard.
+  static Placement ComputeIn(const ShardGroups& groups, std::vector<VariableSpec> variables,
+                             int64_t block_elements = kDefaultBlockElements,
+                             std::vector<TableSpec> tables = {});
 
   // INVALID_ARGUMENT, with the field: a number out of range, more than 65536 variables, 4096
   // tables, 2^20 partitions or 2^56 elements, a name missing, too long or given twice (a table may
@@ -68,6 +85,8 @@ class Placement {
   // What the rows of all tables are divided into: kRowPartitions, or 0 without tables.
   uint32_t row_partitions() const;
   size_t num_shards() const { return num_shards_; }
+  // How many of the shards hold rows of tables, if there are tables; these are the first ones.
+  size_t table_shards() const { return table_shards_; }
   int64_t block_elements() const { return block_elements_; }
 
   const Partition& partition(size_t p) const { return partitions_[p]; }
@@ -84,7 +103,8 @@ class Placement {
   std::vector<ElementRange> RangesOf(size_t shard) const;
   int64_t ShardBytes(size_t shard) const;
 
-  // Those of the tables' rows that the shard holds; none without tables.
+  // Those of the tables' rows that the shard holds; none without tables, and none of a shard behind
+  // those of tables.
   RowPartitionRun RowPartitionsOf(size_t shard) const;
   // The shard that holds a row partition, which is less than row_partitions().
   size_t ShardOfRowPartition(uint32_t partition) const;
@@ -99,6 +119,7 @@ class Placement {
 
  private:
   size_t num_shards_ = 1;
+  size_t table_shards_ = 1;
   int64_t block_elements_ = kDefaultBlockElements;
   std::vector<VariableSpec> variables_;
   std::vector<Partition> partitions_;

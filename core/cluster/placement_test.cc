@@ -260,6 +260,53 @@ TEST(PlacementTest, TablesAreDividedEvenlyAndLeaveTheVariablesWhereTheyAre) {
   }
 }
 
+// Variables whose names begin with "dense" on two workers' shards, and the others on two servers'.
+Placement InGroups(size_t servers, size_t workers, std::vector<TableSpec> tables = {}) {
+  const ShardGroups groups = {servers, workers,
+                              [](absl::string_view name) { return name.substr(0, 5) == "dense"; }};
+  return Placement::ComputeIn(groups, Cnn(), 1000, std::move(tables));
+}
+
+TEST(PlacementTest, VariablesStayOnTheShardsOfTheirGroup) {
+  const std::vector<TableSpec> tables = {{"users", 16, {}}};
+  const Placement placement = InGroups(2, 2, tables);
+  ExpectWellFormed(placement);
+  EXPECT_EQ(placement.num_shards(), 4u);
+  EXPECT_EQ(placement.table_shards(), 2u);
+  for (size_t p = 0; p < placement.partitions().size(); ++p) {
+    const bool dense = placement.VariableOf(p).name.substr(0, 5) == "dense";
+    EXPECT_EQ(placement.partition(p).shard >= 2, dense) << placement.VariableOf(p).name;
+  }
+  for (size_t s = 0; s < 4; ++s) EXPECT_GT(placement.ShardBytes(s), 0) << s;
+  EXPECT_EQ(placement.RowPartitionsOf(0), (RowPartitionRun{0, 128}));
+  EXPECT_EQ(placement.RowPartitionsOf(1), (RowPartitionRun{128, 128}));
+  EXPECT_EQ(placement.RowPartitionsOf(2), (RowPartitionRun{0, 0}));
+  EXPECT_EQ(placement.ShardOfRowPartition(255), 1u);
+  const auto read = Placement::FromProto(placement.ToProto());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->Fingerprint(), placement.Fingerprint());
+  EXPECT_EQ(read->table_shards(), 2u);
+}
+
+TEST(PlacementTest, AGroupAloneHasEverything) {
+  for (const Placement& alone : {InGroups(3, 0), InGroups(0, 3)}) {
+    EXPECT_EQ(alone.Fingerprint(), Placement::Compute(Cnn(), 3, 1000).Fingerprint());
+  }
+}
+
+TEST(PlacementTest, ShardsOfTablesAreSomeOfTheShards) {
+  v1::Placement proto = InGroups(2, 2, {{"users", 16, {}}}).ToProto();
+  proto.set_table_shards(4);
+  EXPECT_EQ(Placement::FromProto(proto).status(),
+            absl::InvalidArgumentError("placement.table_shards: expected at most 3 with 1 tables "
+                                       "and 4 shards, found 4"));
+  proto = InGroups(2, 2).ToProto();
+  proto.set_table_shards(1);
+  EXPECT_EQ(Placement::FromProto(proto).status(),
+            absl::InvalidArgumentError("placement.table_shards: expected at most 0 with 0 tables "
+                                       "and 4 shards, found 1"));
+}
+
 TEST(PlacementTest, FingerprintFollowsTheTables) {
   const std::vector<TableSpec> tables = {{"users", 16, {}}};
   const auto fingerprint = [](std::vector<TableSpec> tables) {

@@ -243,6 +243,7 @@ absl::Status ReadChief(const Json& cluster, ClusterSpec* spec) {
 
 absl::Status ReadCluster(const Json& cluster, ClusterSpec* spec) {
   spec->distributed = true;
+  spec->source = "TF_CONFIG";
   spec->sparse = HasMap(cluster);
   RETURN_IF_ERROR(ReadChief(cluster, spec));
   ASSIGN_OR_RETURN(spec->ps, ReadJob(cluster, "ps"));
@@ -282,16 +283,21 @@ absl::Status ReadIndex(const Json& value, TaskEntry* entry) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TaskEntry> ReadTask(const Json& config, std::optional<Role> expected_role) {
+absl::StatusOr<TaskEntry> ReadTask(const Json& config) {
   TaskEntry entry;
   ASSIGN_OR_RETURN(const Json* task, FindObject(config, "task"));
   if (task == nullptr) return entry;
   if (const Json* type = Find(*task, "type")) RETURN_IF_ERROR(ReadType(*type, &entry));
   if (const Json* index = Find(*task, "index")) RETURN_IF_ERROR(ReadIndex(*index, &entry));
-  if (entry.role.has_value() && expected_role.has_value() && *entry.role != *expected_role) {
-    return OtherRole(*expected_role, *entry.type);
-  }
   return entry;
+}
+
+// Sets the own role, which the program of role `program` must be able to run.
+absl::Status SetRole(const TaskEntry& task, std::optional<Role> program, ClusterSpec* spec) {
+  if (!task.role.has_value()) return absl::OkStatus();
+  spec->self.role = *task.role;
+  if (program.has_value() && !spec->RunBy(*program)) return OtherRole(*program, *task.type);
+  return absl::OkStatus();
 }
 
 // "0", "0..3" or "1, 4".
@@ -333,16 +339,15 @@ absl::Status SetSelf(const Json& cluster, const TaskEntry& task, ClusterSpec* sp
   if (*task.role == Role::kEvaluator && Find(cluster, "master") != nullptr) {
     return EvaluatorWithMaster(*task.type);
   }
-  spec->self = {*task.role, *task.index};
+  spec->self.index = *task.index;
   GiveSoleServerItsIndex(cluster, spec);
   return CheckMembership(cluster, *task.type, *spec);
 }
 
-absl::Status SetSelfWithoutCluster(const TaskEntry& task, ClusterSpec* spec) {
+absl::Status CheckSelfWithoutCluster(const TaskEntry& task) {
   if (task.role == Role::kPs) return NeedsCluster(*task.type);
   const int index = task.index.value_or(0);
   if (index != 0) return IndexOutside("0 when there is no cluster", index);
-  if (task.role.has_value()) spec->self.role = *task.role;
   return absl::OkStatus();
 }
 
@@ -357,11 +362,12 @@ absl::StatusOr<ClusterSpec> ParseTfConfig(absl::string_view json,
   RETURN_IF_ERROR(FindObject(config, "service").status());
   ASSIGN_OR_RETURN(const Json* cluster, FindCluster(config));
   if (cluster != nullptr) RETURN_IF_ERROR(ReadCluster(*cluster, &spec));
-  ASSIGN_OR_RETURN(const TaskEntry task, ReadTask(config, expected_role));
+  ASSIGN_OR_RETURN(const TaskEntry task, ReadTask(config));
+  RETURN_IF_ERROR(SetRole(task, expected_role, &spec));
   if (cluster != nullptr) {
     RETURN_IF_ERROR(SetSelf(*cluster, task, &spec));
   } else {
-    RETURN_IF_ERROR(SetSelfWithoutCluster(task, &spec));
+    RETURN_IF_ERROR(CheckSelfWithoutCluster(task));
   }
   return spec;
 }

@@ -15,7 +15,8 @@
 namespace keelson {
 
 // Empty text, or a TF_CONFIG without a cluster, gives a spec with `distributed` false.
-// `expected_role` is the role of the running program.
+// `expected_role` is the role of the running program, which must be able to run the task
+// (ClusterSpec::RunBy).
 //
 // A sparse cluster may lack the chief, the servers or the task itself: the operator gives the chief
 // and the evaluator of a dynamic job no addresses, and a ps only its own, at list position 0.
@@ -24,7 +25,7 @@ namespace keelson {
 // INVALID_ARGUMENT, with the key and the value found ("TF_CONFIG: task.index: expected 0..1,
 // found 5"): malformed JSON (with the byte); a value of the wrong type; a malformed address;
 // `master` beside `chief` or with an evaluator task; no chief and no worker; more than one chief;
-// task.type missing, unknown or not the program's role; task.index missing, negative, not an
+// task.type missing, unknown or not for this program; task.index missing, negative, not an
 // integer or outside the job (of evaluators: where they are listed); a task that needs a cluster
 // without one; `cluster` beside `sparseCluster`.
 // UNAVAILABLE: a worker's index beyond the list. The operator makes such a pod for a moment when

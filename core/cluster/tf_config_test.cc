@@ -138,6 +138,34 @@ TEST(TfConfigGoldenTest, SparseWorkerOfAJobWithoutServers) {
   EXPECT_FALSE(spec.Validate().ok());
 }
 
+constexpr absl::string_view kMwmsChief =
+    R"({"cluster":{"chief":["mnist-mwms-training-8c00-chief-0.training.svc:2222"],"worker":["mnist-mwms-training-8c00-worker-0.training.svc:2222","mnist-mwms-training-8c00-worker-1.training.svc:2222"]},"task":{"type":"chief","index":0},"environment":"cloud"})";
+
+// One command serves chief and workers of MultiWorkerMirroredStrategy.
+TEST(TfConfigGoldenTest, ChiefAndWorkersWithoutServers) {
+  for (const Role program : {Role::kChief, Role::kWorker}) {
+    const ClusterSpec spec = Parse(kMwmsChief, program);
+    EXPECT_TRUE(spec.Validate().ok());
+    EXPECT_TRUE(spec.collective());
+    EXPECT_TRUE(spec.IsChief());
+    EXPECT_EQ(spec.self, (Task{Role::kChief, 0}));
+    EXPECT_EQ(spec.ListenAddress(), "0.0.0.0:2222");
+    EXPECT_THAT(spec.ShardHosts(),
+                ElementsAre(Task{Role::kChief, 0}, Task{Role::kWorker, 0}, Task{Role::kWorker, 1}));
+  }
+}
+
+TEST(TfConfigGoldenTest, WorkersWithoutServersAndChief) {
+  const ClusterSpec spec = Parse(
+      R"({"cluster": {"worker": ["10.10.10.2:12346", "10.10.10.3:12346"]}, "task": {"index": 0, "type": "worker"}})",
+      Role::kWorker);
+  EXPECT_TRUE(spec.Validate().ok());
+  EXPECT_TRUE(spec.collective());
+  EXPECT_TRUE(spec.IsChief());
+  EXPECT_EQ(spec.ListenAddress(), "10.10.10.2:12346");
+  EXPECT_THAT(spec.ShardHosts(), ElementsAre(Task{Role::kWorker, 0}, Task{Role::kWorker, 1}));
+}
+
 TEST(TfConfigGoldenTest, SparseClusterKey) {
   const ClusterSpec spec = Parse(
       R"({"sparseCluster":{"worker":{"2":"j-worker-2.ns.svc:2222"},"ps":["j-ps-0.ns.svc:2222"]},"task":{"type":"worker","index":2}})",
@@ -253,6 +281,16 @@ const BadConfig kBadConfigs[] = {
      R"(task.type: expected chief, master, ps, worker or evaluator, found "gpu")"},
     {"OtherProgram", "{" KEELSON_CLUSTER R"(,"task":{"type":"ps","index":0}})",
      R"(task.type: expected "worker", the role of this program, found "ps")"},
+    {"ChiefBesideServers", "{" KEELSON_CLUSTER R"(,"task":{"type":"chief","index":0}})",
+     R"(task.type: expected "worker", the role of this program, found "chief")"},
+    {"ChiefOfASparseCluster",
+     R"({"cluster":{"worker":{},"ps":[]},"task":{"type":"chief","index":0}})",
+     R"(task.type: expected "worker", the role of this program, found "chief")"},
+    {"ChiefWithoutCluster", R"({"task":{"type":"chief","index":0}})",
+     R"(task.type: expected "worker", the role of this program, found "chief")"},
+    {"WorkerOfACollectiveClusterForTheChief",
+     R"({"cluster":{"worker":["a:1","b:1"]},"task":{"type":"worker","index":0}})",
+     R"(task.type: expected "chief", the role of this program, found "worker")", Role::kChief},
     {"NoIndex", "{" KEELSON_CLUSTER R"(,"task":{"type":"worker"}})",
      "task.index: expected the index of this task (a cluster is given), found none"},
     {"NullIndex", "{" KEELSON_CLUSTER R"(,"task":{"type":"worker","index":null}})",
