@@ -63,6 +63,23 @@ absl::Status ApplyOverrides(const ConfigOverrides& overrides, v1::TrainConfig* c
   return absl::OkStatus();
 }
 
+absl::Status ApplyToScriptConfig(const ConfigOverrides& overrides, v1::TrainConfig* config) {
+  const std::pair<absl::string_view, bool> others[] = {
+      {"--batch_size", overrides.batch_size.has_value()},
+      {"--training_steps", overrides.training_steps.has_value()},
+      {"--learning_rate", overrides.learning_rate.has_value()},
+      {"--data_dir", overrides.data_dir.has_value()},
+      {"--seed", overrides.seed.has_value()},
+      {"--wire", overrides.wire.has_value()},
+      {"--pipeline_depth", overrides.pipeline_depth.has_value()}};
+  for (const auto& [flag, given] : others) {
+    if (!given) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": expected none with --config=script, whose script says it"));
+  }
+  return ApplyOverrides(overrides, config);
+}
+
 absl::StatusOr<v1::TrainConfig> ResolveTrainConfig(const std::string& config_path,
                                                    const ConfigOverrides& overrides) {
   ASSIGN_OR_RETURN(v1::TrainConfig config, LoadOrDefault(config_path));

@@ -33,6 +33,9 @@ std::vector<std::string> WireNames();
 // INVALID_ARGUMENT: `wire` is none of WireNames.
 absl::Status ApplyOverrides(const ConfigOverrides& overrides, v1::TrainConfig* config);
 
+// The same where a script says all but the model directory. INVALID_ARGUMENT: another one is there.
+absl::Status ApplyToScriptConfig(const ConfigOverrides& overrides, v1::TrainConfig* config);
+
 // The job's configuration: the file (empty path: the compiled-in default), then the overrides,
 // then FinalizeTrainConfig. Errors of LoadTrainConfig, ApplyOverrides and FinalizeTrainConfig.
 absl::StatusOr<v1::TrainConfig> ResolveTrainConfig(const std::string& config_path,

@@ -37,6 +37,18 @@ TEST(ConfigFlagsTest, EveryOverrideHasItsField) {
   EXPECT_EQ(config.transfer().depth(), 2);
 }
 
+TEST(ConfigFlagsTest, OfAScriptsJobTheDirectoryAloneIsSaid) {
+  ConfigOverrides overrides;
+  overrides.model_dir = "models/a";
+  v1::TrainConfig config;
+  ASSERT_TRUE(ApplyToScriptConfig(overrides, &config).ok());
+  EXPECT_EQ(config.checkpoint().model_dir(), "models/a");
+  overrides.seed = 7;
+  EXPECT_EQ(ApplyToScriptConfig(overrides, &config),
+            absl::InvalidArgumentError(
+                "--seed: expected none with --config=script, whose script says it"));
+}
+
 TEST(ConfigFlagsTest, WireReplacesTheGroupsByOneForAllVariables) {
   struct Case {
     std::string wire;

@@ -72,6 +72,7 @@ absl::Status CheckGenerated(const v1::DataConfig& data) {
     case v1::DataConfig::kNpz:
     case v1::DataConfig::kParquet:
     case v1::DataConfig::kColumnar:
+    case v1::DataConfig::kExternal:
       return absl::OkStatus();
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
@@ -161,6 +162,10 @@ absl::Status CheckColumns(const v1::DataConfig& data, const ModelSpec& model) {
 }  // namespace
 
 absl::Status CheckDataConfig(const v1::DataConfig& data, const ModelSpec& model) {
+  if (data.has_external()) {
+    return FieldError("data.external", "records that the model can read, as it is not external",
+                      "those of a script");
+  }
   RETURN_IF_ERROR(CheckGenerated(data));
   RETURN_IF_ERROR(CheckFiles(data));
   RETURN_IF_ERROR(CheckStream(data));
@@ -169,6 +174,23 @@ absl::Status CheckDataConfig(const v1::DataConfig& data, const ModelSpec& model)
   RETURN_IF_ERROR(CheckSubset("data.train_subset", data.train_subset()));
   RETURN_IF_ERROR(CheckSubset("data.eval_subset", data.eval_subset()));
   return CheckClassNames(data, model);
+}
+
+absl::Status CheckExternalData(const v1::DataConfig& data) {
+  if (!data.has_external()) {
+    return FieldError("data", "external beside model.external", "another source or none");
+  }
+  RETURN_IF_ERROR(Positive("data.external.train_records", data.external().train_records()));
+  RETURN_IF_ERROR(CheckFiles(data));
+  RETURN_IF_ERROR(CheckStream(data));
+  RETURN_IF_ERROR(NotNegative("data.order_group", data.order_group()));
+  if (data.features_size() > 0 || data.labels_size() > 0 || data.class_names_size() > 0) {
+    return FieldError("data", "neither features, labels nor class_names beside external", "some");
+  }
+  if (data.has_train_subset() || data.has_eval_subset()) {
+    return FieldError("data", "neither train_subset nor eval_subset beside external", "one");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace keelson

@@ -11,6 +11,8 @@ namespace keelson {
 // `data` is complete. INVALID_ARGUMENT: the text begins with the field's path,
 // "data.csv.separator: expected …, found …".
 absl::Status CheckDataConfig(const v1::DataConfig& data, const ModelSpec& model);
+// The same of the records of an external model.
+absl::Status CheckExternalData(const v1::DataConfig& data);
 
 }  // namespace keelson
 

@@ -239,6 +239,24 @@ std::vector<StoredStart> StoredStartsOf(const Config& config,
   return starts;
 }
 
+std::string ProposedValuesPath(absl::string_view model_dir) {
+  return absl::StrCat(model_dir, "/script/initial.safetensors");
+}
+
+bool HasProposedValues(const Config& config) {
+  return std::any_of(
+      config.groups().begin(), config.groups().end(),
+      [](const Config::Group& group) { return group.from().path() == kProposedValues; });
+}
+
+Config WithProposedValues(Config config, absl::string_view model_dir) {
+  for (Config::Group& group : *config.mutable_groups()) {
+    if (group.from().path() != kProposedValues) continue;
+    group.mutable_from()->set_path(ProposedValuesPath(model_dir));
+  }
+  return config;
+}
+
 std::string FromPath(size_t group) {
   return absl::StrCat(GroupPath(static_cast<int>(group)), ".from");
 }

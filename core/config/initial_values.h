@@ -26,6 +26,16 @@ absl::StatusOr<std::vector<TableSpec>> TablesWithInitialValues(
     const v1::InitialValuesConfig& config, std::vector<VariableSpec> variables,
     std::vector<TableSpec> tables);
 
+// The path of groups whose values come with a script's proposal (ChiefService.ProposeJob).
+inline constexpr absl::string_view kProposedValues = "proposed";
+
+// Where a model directory has them.
+std::string ProposedValuesPath(absl::string_view model_dir);
+bool HasProposedValues(const v1::InitialValuesConfig& config);
+// The same groups, with that path in place of kProposedValues.
+v1::InitialValuesConfig WithProposedValues(v1::InitialValuesConfig config,
+                                           absl::string_view model_dir);
+
 // A tensor in a file that a variable's values may come from.
 struct StoredOrigin {
   size_t group = 0;    // of the configuration

@@ -180,6 +180,27 @@ absl::Status CheckKindOfVariables(const v1::OptimizerConfig& optimizer,
   return absl::OkStatus();
 }
 
+// Checks that no table has an epsilon that depends on the number of updates, which differs from row
+// to row.
+absl::Status CheckKindOfTables(const v1::OptimizerConfig& optimizer,
+                               absl::Span<const TableSpec> tables) {
+  for (const TableSpec& table : tables) {
+    const Group* const group = OptimizerGroupOf(optimizer, table.name);
+    const bool own = group != nullptr && group->kind_case() != Group::KIND_NOT_SET;
+    if (group != nullptr && group->frozen()) continue;
+    const bool adam =
+        own ? group->adam().corrected_epsilon() : optimizer.adam().corrected_epsilon();
+    const bool adamw =
+        own ? group->adamw().corrected_epsilon() : optimizer.adamw().corrected_epsilon();
+    if (!adam && !adamw) continue;
+    const std::string path =
+        own ? absl::StrCat("optimizer.groups[", group - &optimizer.groups(0), "]") : "optimizer";
+    return FieldError(absl::StrCat(path, adam ? ".adam" : ".adamw", ".corrected_epsilon"),
+                      "false for tables", absl::StrCat("true, and ", table.name));
+  }
+  return absl::OkStatus();
+}
+
 bool IsFrozenTable(const v1::OptimizerConfig& optimizer, const TableSpec& table) {
   const Group* const group = OptimizerGroupOf(optimizer, table.name);
   return group != nullptr && group->frozen();
@@ -192,6 +213,7 @@ absl::Status CheckGroups(const v1::OptimizerConfig& optimizer, const OptimizedNa
     RETURN_IF_ERROR(CheckMatches(path, optimizer, optimizer.groups(i), names));
   }
   RETURN_IF_ERROR(CheckKindOfVariables(optimizer, names.variables));
+  RETURN_IF_ERROR(CheckKindOfTables(optimizer, names.tables));
   const bool trains =
       std::any_of(names.variables.begin(), names.variables.end(),
                   [&](const VariableSpec& variable) {

@@ -10,6 +10,7 @@
 #include "core/base/status_macros.h"
 #include "core/cluster/consistency.h"
 #include "core/model/spec/model_spec.h"
+#include "core/model/spec/model_variables.h"
 
 namespace keelson {
 namespace {
@@ -28,7 +29,7 @@ std::string AsCode(const std::string& text) {
 }
 
 // A table in Markdown: a row for each layer.
-std::string DescribeModel(const ModelSpec& model) {
+std::string DescribeLayers(const ModelSpec& model) {
   std::string text = "| layer | kind | output | parameters |\n|---|---|---|---:|\n";
   for (const FeatureSpec& feature : model.records.features) {
     absl::StrAppend(&text, "| `", feature.name, "` | | ", feature.FormText(), " | |\n");
@@ -42,6 +43,34 @@ std::string DescribeModel(const ModelSpec& model) {
   }
   absl::StrAppend(&text, "\n", all, " parameters, loss ", model.LossText(), "\n");
   return text;
+}
+
+// Likewise a row for each variable.
+std::string DescribeVariables(absl::Span<const VariableSpec> variables) {
+  std::string text = "| variable | shape | elements |\n|---|---|---:|\n";
+  int64_t all = 0;
+  for (const VariableSpec& variable : variables) {
+    all += variable.shape.num_elements();
+    absl::StrAppend(&text, "| `", variable.name, "` | ", variable.shape.ToString(), " | ",
+                    variable.shape.num_elements(), " |\n");
+  }
+  absl::StrAppend(&text, "\n", all, " parameters, gradients by a script\n");
+  return text;
+}
+
+absl::StatusOr<std::string> DescribeModel(const v1::ModelConfig& config) {
+  if (config.has_external()) {
+    ASSIGN_OR_RETURN(const ModelVariables model, InferVariables(config));
+    return DescribeVariables(model.variables);
+  }
+  ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config));
+  return DescribeLayers(model);
+}
+
+absl::StatusOr<std::string> LossText(const v1::ModelConfig& config) {
+  if (config.has_external()) return "a script's";
+  ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config));
+  return model.LossText();
 }
 
 // "wide/*: ftrl; deep/*: frozen".
@@ -59,14 +88,14 @@ std::string DescribeGroups(const v1::OptimizerConfig& optimizer) {
 }  // namespace
 
 absl::StatusOr<Hparams> DescribeHparams(const v1::TrainConfig& config) {
-  ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
+  ASSIGN_OR_RETURN(const std::string loss, LossText(config.model()));
   ASSIGN_OR_RETURN(const ConsistencyMode mode,
                    ConsistencyMode::FromProto(config.consistency().mode()));
   const auto number = [](auto value) { return static_cast<double>(value); };
   Hparams out;
   out.values = {
       {"model", config.model().name()},
-      {"loss", model.LossText()},
+      {"loss", loss},
       {"optimizer", ChoiceIn(config.optimizer(), "kind")},
       {"clip_global_norm", number(config.optimizer().clip_global_norm())},
       {"l2", number(config.optimizer().l2())},
@@ -88,8 +117,8 @@ absl::StatusOr<Hparams> DescribeHparams(const v1::TrainConfig& config) {
 
 absl::Status WriteRunDescription(const v1::TrainConfig& config, EventWriter* writer) {
   ASSIGN_OR_RETURN(const Hparams hparams, DescribeHparams(config));
-  ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
-  RETURN_IF_ERROR(writer->AddText("model", DescribeModel(model)));
+  ASSIGN_OR_RETURN(const std::string model, DescribeModel(config.model()));
+  RETURN_IF_ERROR(writer->AddText("model", model));
   std::string text;
   google::protobuf::TextFormat::PrintToString(config, &text);
   RETURN_IF_ERROR(writer->AddText("config", AsCode(text)));

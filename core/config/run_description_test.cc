@@ -53,6 +53,18 @@ TEST(DescribeHparams, NamesWhatRunsAreComparedBy) {
   EXPECT_EQ(values.at("mode"), Hparams::Value("ssp:4"));
 }
 
+TEST(DescribeHparams, OfAnExternalModelTheLossIsAScripts) {
+  auto config = ParseTrainConfig(
+      "model { name: 'mine' external { variables { name: 'w' shape: 3 } } }"
+      " data { external { train_records: 100 } } optimizer { sgd {} } learning_rate { base: 0.1 }"
+      " train { batch_size: 8 epochs: 2 }",
+      "test");
+  ASSERT_TRUE(config.ok() && FinalizeTrainConfig(&*config).ok());
+  const auto hparams = DescribeHparams(*config);
+  ASSERT_TRUE(hparams.ok()) << hparams.status();
+  EXPECT_EQ(hparams->values.at("loss"), Hparams::Value("a script's"));
+}
+
 TEST(DescribeHparams, GroupsAreToldByTheirAlgorithms) {
   v1::TrainConfig config = FinalConfig();
   EXPECT_EQ(DescribeHparams(config)->values.count("optimizer_groups"), 0u);

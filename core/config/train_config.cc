@@ -9,6 +9,8 @@
 #include "core/base/file.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
+#include "core/config/placement_checks.h"
+#include "core/config/shard_layout.h"
 #include "core/config/train_config_checks.h"
 #include "core/config/train_config_defaults.h"
 
@@ -24,6 +26,13 @@ absl::Status TextError(absl::string_view source, int line, int column, absl::str
 absl::Status NoModelDir() {
   return absl::InvalidArgumentError(
       "checkpoint.model_dir: expected a directory that all roles share (--model_dir), found none");
+}
+
+absl::Status NotWithoutServers(absl::string_view field, absl::string_view expected,
+                               absl::string_view found) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": expected ", expected, " in a cluster without parameter servers (",
+                   "TF_CONFIG cluster.ps or --ps_hosts), found ", found));
 }
 
 // Keeps the first error; its line and column are counted from 0.
@@ -85,7 +94,47 @@ v1::TrainConfig WithoutDirectories(v1::TrainConfig config) {
 }
 
 uint64_t ConfigHash(const v1::TrainConfig& config) {
-  return StableHash(SerializeDeterministically(WithoutDirectories(config)));
+  v1::TrainConfig hashed = WithoutDirectories(config);
+  v1::ConsistencyMode* const mode = hashed.mutable_consistency()->mutable_mode();
+  if (mode->mode_case() == v1::ConsistencyMode::MODE_NOT_SET) mode->mutable_async();
+  return StableHash(SerializeDeterministically(hashed));
+}
+
+bool WantsReplicas(const v1::TrainConfig& config, const ClusterSpec& cluster) {
+  const size_t hosts = ShardLayout(config, cluster).hosts().size();
+  switch (config.collective().replicas()) {
+    case v1::CollectiveConfig::NEVER:
+      return false;
+    case v1::CollectiveConfig::ALWAYS:
+      return hosts > 1;
+    default:
+      return hosts > 2;
+  }
+}
+
+v1::TrainConfig WithModeOf(v1::TrainConfig config, const ClusterSpec& cluster) {
+  v1::ConsistencyMode* const mode = config.mutable_consistency()->mutable_mode();
+  if (mode->mode_case() != v1::ConsistencyMode::MODE_NOT_SET) return config;
+  const auto trainers = static_cast<int64_t>(cluster.ShardHosts().size());
+  if (trainers == 0 || config.data().has_stream()) {
+    mode->mutable_async();
+  } else {
+    mode->mutable_synchronous()->set_replicas_to_aggregate(trainers);
+    mode->mutable_synchronous()->set_total_replicas(trainers);
+  }
+  return config;
+}
+
+absl::Status CheckFitsCluster(const v1::TrainConfig& config, const ClusterSpec& cluster) {
+  if (!cluster.collective()) return CheckPlacementFits(config.placement(), cluster);
+  const v1::ModelConfig& model = config.model();
+  if (model.has_external()) {
+    return NotWithoutServers("model.external", "a model of layers", "a script's variables");
+  }
+  if (model.tables().empty()) return CheckPlacementFits(config.placement(), cluster);
+  return NotWithoutServers(
+      "model.tables", "none",
+      absl::StrCat(model.tables_size(), ", the first \"", model.tables(0).name(), "\""));
 }
 
 std::string HashToString(uint64_t hash) { return absl::StrCat(absl::Hex(hash, absl::kZeroPad16)); }

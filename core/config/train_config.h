@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/cluster/cluster_spec.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
@@ -25,8 +26,9 @@ absl::StatusOr<v1::TrainConfig> ParseTrainConfig(absl::string_view text,
 std::string DefaultTrainConfigText();
 
 // Gives every absent field the default that the proto names, then checks everything that can be
-// checked without data. A second call changes nothing. One default is not set because it depends on
-// the data: learning_rate.cosine.decay_steps (0: the rest of max_steps). INVALID_ARGUMENT: the text
+// checked without data. A second call changes nothing. Two defaults are not set: what depends on
+// the data, learning_rate.cosine.decay_steps (0: the rest of max_steps), and on the cluster,
+// consistency.mode (WithModeOf). INVALID_ARGUMENT: the text
 // begins with the field's path, "train.batch_size: expected > 0, found -3".
 absl::Status FinalizeTrainConfig(v1::TrainConfig* config);
 
@@ -40,6 +42,19 @@ v1::TrainConfig WithoutDirectories(v1::TrainConfig config);
 // A hash of a finalized config without data.data_dir and checkpoint.model_dir, which may differ
 // between machines. The same on every machine.
 uint64_t ConfigHash(const v1::TrainConfig& config);
+
+// Whether the shards that tasks hold beside training have replicas (CollectiveConfig).
+bool WantsReplicas(const v1::TrainConfig& config, const ClusterSpec& cluster);
+
+// The config with the consistency mode that the cluster decides, if it says none: async with
+// servers, wherever the variables are placed, and with a stream of records; without servers
+// synchronous, a step being the mean of as many batches as tasks train at first.
+v1::TrainConfig WithModeOf(v1::TrainConfig config, const ClusterSpec& cluster);
+
+// Whether a cluster of this kind can train the model of a final config. INVALID_ARGUMENT: without
+// servers nobody holds tables, and no script computes the gradients; placement names servers that
+// are not there or workers that are not listed. The text begins with the field's path.
+absl::Status CheckFitsCluster(const v1::TrainConfig& config, const ClusterSpec& cluster);
 
 // 16 hexadecimal digits.
 std::string HashToString(uint64_t hash);

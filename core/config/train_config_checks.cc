@@ -14,8 +14,11 @@
 #include "core/config/field_checks.h"
 #include "core/config/initial_values.h"
 #include "core/config/optimizer_checks.h"
+#include "core/config/placement_checks.h"
 #include "core/model/spec/metrics.h"
 #include "core/model/spec/model_spec.h"
+#include "core/model/spec/model_variables.h"
+#include "core/model/spec/score_model.h"
 
 namespace keelson {
 namespace {
@@ -167,6 +170,18 @@ absl::Status CheckEvaluation(const v1::EvaluationConfig& evaluation, const Model
   return CheckExporters(evaluation, metrics);
 }
 
+// A metric of scores whose kind a script says later must make sense for one of the kinds.
+absl::Status CheckScriptsEvaluation(const v1::EvaluationConfig& evaluation) {
+  constexpr int64_t kAnyClasses = int64_t{1} << 20;
+  absl::Status status =
+      CheckEvaluation(evaluation, ScoreModel(LossKind::kSoftmaxCrossEntropy, kAnyClasses));
+  for (const LossKind kind : {LossKind::kSigmoidCrossEntropy, LossKind::kMeanSquaredError}) {
+    if (status.ok() || CheckEvaluation(evaluation, ScoreModel(kind, 1)).ok())
+      return absl::OkStatus();
+  }
+  return status;
+}
+
 absl::Status CheckDelayCompensation(const v1::StaleGradientConfig::DelayCompensation& delay) {
   const std::string path = "consistency.stale_gradients.delay_compensation";
   RETURN_IF_ERROR(NotNegative(path + ".lambda", delay.lambda()));
@@ -196,22 +211,50 @@ absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency, bool use
   return CheckDelayCompensation(stale.delay_compensation());
 }
 
-}  // namespace
+// What the worker of a model of layers does, and the agent of a script does not.
+absl::Status CheckLeftToScript(const v1::TrainConfig& config) {
+  if (config.optimizer().clip_global_norm() != 0) {
+    return FieldError("optimizer.clip_global_norm", "0 with model.external, whose script clips",
+                      config.optimizer().clip_global_norm());
+  }
+  if (config.train().histogram_steps() != 0) {
+    return FieldError("train.histogram_steps", "0 with model.external",
+                      config.train().histogram_steps());
+  }
+  if (config.transfer().depth() != 1) {
+    return FieldError("transfer.depth", "1 with model.external", config.transfer().depth());
+  }
+  return CheckScriptsEvaluation(config.evaluation());
+}
 
-absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
-  ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
+// What does not depend on the model but for its variables and tables.
+absl::Status CheckRest(const v1::TrainConfig& config, const ModelVariables& model) {
   RETURN_IF_ERROR(CheckOptimizer(config.optimizer(), {model.variables, model.tables}));
   RETURN_IF_ERROR(
       WithInitialValues(config.initial_values(), model.variables, model.tables).status());
   RETURN_IF_ERROR(CheckLearningRate(config.learning_rate()));
-  RETURN_IF_ERROR(CheckDataConfig(config.data(), model));
   RETURN_IF_ERROR(CheckTraining(config.train(), config.data().has_stream()));
   RETURN_IF_ERROR(CheckCheckpoint(config.checkpoint(), !config.model().tables().empty()));
-  RETURN_IF_ERROR(CheckEvaluation(config.evaluation(), model));
   RETURN_IF_ERROR(ValidateTransferConfig(config.transfer()));
   RETURN_IF_ERROR(CheckTransferGroups(config.transfer(), model.variables, model.tables));
+  RETURN_IF_ERROR(CheckPlacement(config.placement(), model, config.model().has_external()));
   return CheckConsistency(config.consistency(), UsesFtrl(config.optimizer()), !model.tables.empty(),
                           config.data().has_stream());
+}
+
+}  // namespace
+
+absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
+  if (config.model().has_external()) {
+    ASSIGN_OR_RETURN(const ModelVariables variables, InferVariables(config.model()));
+    RETURN_IF_ERROR(CheckRest(config, variables));
+    RETURN_IF_ERROR(CheckExternalData(config.data()));
+    return CheckLeftToScript(config);
+  }
+  ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
+  RETURN_IF_ERROR(CheckRest(config, {model.variables, model.tables}));
+  RETURN_IF_ERROR(CheckDataConfig(config.data(), model));
+  return CheckEvaluation(config.evaluation(), model);
 }
 
 }  // namespace keelson

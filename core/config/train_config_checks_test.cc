@@ -413,6 +413,86 @@ TEST(OptimizerGroupsTest, GoodGroupsGetTheirDefaults) {
   EXPECT_FLOAT_EQ(config.optimizer().groups(1).adamw().beta2(), 0.999f);
 }
 
+constexpr char kExternal[] = R"(
+  model { external { variables { name: "w" shape: 3 } } }
+  data { external { train_records: 100 } }
+  optimizer { adam { corrected_epsilon: true } }
+  learning_rate { base: 0.1 }
+  train { batch_size: 8 epochs: 2 }
+)";
+
+absl::Status FinalizeExternal(const std::string& change) {
+  v1::TrainConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(kExternal, &config));
+  EXPECT_TRUE(google::protobuf::TextFormat::MergeFromString(change, &config));
+  return FinalizeTrainConfig(&config);
+}
+
+TEST(ExternalModelTest, NeedsNothingButVariablesAndRecords) {
+  EXPECT_EQ(FinalizeExternal(""), absl::OkStatus());
+  for (const char* metrics : {"accuracy {} } metrics { top_k { k: 5 }",
+                              "auc {} } metrics { calibration {}", "mean_absolute_error {}"}) {
+    EXPECT_EQ(FinalizeExternal(absl::StrCat("evaluation { metrics { ", metrics, " } }")),
+              absl::OkStatus())
+        << metrics;
+  }
+  EXPECT_EQ(FinalizeExternal("consistency { mode { bounded_staleness { staleness: 2 } } }"),
+            absl::OkStatus());
+}
+
+class CheckExternalModelTest : public testing::TestWithParam<BadConfig> {};
+
+TEST_P(CheckExternalModelTest, TextBeginsWithTheField) {
+  const absl::Status status = FinalizeExternal(GetParam().change);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), StartsWith(GetParam().error));
+}
+
+const BadConfig kBadExternal[] = {
+    {"Variable", "model { external { variables { shape: 3 } } }",
+     "model.external.variables[1].name: expected a name"},
+    {"NoRecords", "data { external { train_records: -1 } }",
+     "data.external.train_records: expected > 0, found -1"},
+    {"OtherRecords", "data { generated {} }", "data: expected external beside model.external"},
+    {"Files", "data { train_files: 'a' }", "data.train_files: expected none without data."},
+    {"Stream", "data { stream {} } train { epochs: 0 }", "data.stream: expected data.libsvm, "},
+    {"Classes", "data { class_names: 'a' }", "data: expected neither features, labels nor "},
+    {"Subset", "data { train_subset { end: 5 } }", "data: expected neither train_subset nor "},
+    {"Clip", "optimizer { clip_global_norm: 1 }",
+     "optimizer.clip_global_norm: expected 0 with model.external, whose script clips, found 1"},
+    {"Histograms", "train { histogram_steps: 10 }",
+     "train.histogram_steps: expected 0 with model.external, found 10"},
+    {"Depth", "transfer { depth: 2 }", "transfer.depth: expected 1 with model.external, found 2"},
+    {"Groups", "evaluation { metrics { group_auc { feature: 'user' } } }",
+     "evaluation.metrics[0].group_auc: expected a model with the loss SIGMOID_CROSS_ENTROPY"},
+    {"MetricsOfTwoKinds", "evaluation { metrics { auc {} } metrics { top_k { k: 2 } } }",
+     "evaluation.metrics[0].auc: expected a model with the loss SIGMOID_CROSS_ENTROPY, found "
+     "SOFTMAX_CROSS_ENTROPY"},
+    {"StopsByNoMetric", "evaluation { early_stopping { metric: 'auc' patience: 1 } }",
+     "evaluation.early_stopping.metric: expected one of \"loss\", \"accuracy\" (the metrics)"},
+};
+
+INSTANTIATE_TEST_SUITE_P(External, CheckExternalModelTest, testing::ValuesIn(kBadExternal),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(ExternalModelTest, ItsRecordsAreOfNoOtherModel) {
+  EXPECT_THAT(std::string(FinalizeWith("data { external { train_records: 5 } }").message()),
+              StartsWith("data.external: expected records that the model can read"));
+}
+
+TEST(OptimizerGroupsTest, TablesHaveNoCorrectedEpsilon) {
+  v1::TrainConfig config;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kWithTable, &config));
+  config.mutable_optimizer()->mutable_adam()->set_corrected_epsilon(true);
+  EXPECT_EQ(FinalizeTrainConfig(&config).message(),
+            "optimizer.adam.corrected_epsilon: expected false for tables, found true, and users");
+  ASSERT_TRUE(google::protobuf::TextFormat::MergeFromString(
+      "optimizer { groups { variables: 'users' adamw { corrected_epsilon: true } } }", &config));
+  EXPECT_EQ(FinalizeTrainConfig(&config).message(),
+            "optimizer.groups[0].adamw.corrected_epsilon: expected false for tables, found true, "
+            "and users");
+}
+
 TEST(OptimizerGroupsTest, AJobWithoutGroupsHasTheHashThatItHadBefore) {
   v1::TrainConfig config;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kValid, &config));

@@ -152,6 +152,7 @@ void SetData(v1::DataConfig* data) {
     case v1::DataConfig::kNpz:
     case v1::DataConfig::kParquet:
     case v1::DataConfig::kColumnar:
+    case v1::DataConfig::kExternal:
       return;
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
@@ -209,7 +210,6 @@ void SetDelayCompensation(v1::StaleGradientConfig::DelayCompensation* delay) {
 
 void SetConsistency(v1::ConsistencyConfig* consistency) {
   v1::ConsistencyMode* mode = consistency->mutable_mode();
-  if (mode->mode_case() == v1::ConsistencyMode::MODE_NOT_SET) mode->mutable_async();
   if (mode->has_synchronous() && mode->synchronous().total_replicas() == 0) {
     mode->mutable_synchronous()->set_total_replicas(mode->synchronous().replicas_to_aggregate());
   }

@@ -130,8 +130,73 @@ TEST(FinalizeTrainConfigTest, FillsTheDefaultsThatTheProtoNames) {
   ASSERT_EQ(config.evaluation().metrics_size(), 1);
   EXPECT_TRUE(config.evaluation().metrics(0).has_accuracy());
   EXPECT_EQ(config.transfer().depth(), 1);
-  EXPECT_TRUE(config.consistency().mode().has_async());
+  EXPECT_EQ(config.consistency().mode().mode_case(), v1::ConsistencyMode::MODE_NOT_SET);
   EXPECT_FALSE(config.consistency().stale_gradients().has_delay_compensation());
+}
+
+ClusterSpec ClusterOf(int servers, int workers) {
+  ClusterSpec cluster;
+  cluster.self = {Role::kWorker, 0};
+  cluster.distributed = true;
+  for (int i = 0; i < servers; ++i) cluster.ps[i] = absl::StrCat("ps:", i + 1);
+  for (int i = 0; i < workers; ++i) cluster.workers[i] = absl::StrCat("worker:", i + 1);
+  return cluster;
+}
+
+TEST(TrainConfigModeTest, TheClusterDecidesWhatTheConfigLeavesOpen) {
+  const v1::TrainConfig config = Finalized(kMinimal);
+  EXPECT_TRUE(WithModeOf(config, ClusterOf(2, 3)).consistency().mode().has_async());
+  const v1::TrainConfig collective = WithModeOf(config, ClusterOf(0, 3));
+  EXPECT_EQ(collective.consistency().mode().synchronous().replicas_to_aggregate(), 3);
+  EXPECT_EQ(collective.consistency().mode().synchronous().total_replicas(), 3);
+}
+
+TEST(TrainConfigReplicasTest, ThreeHostsHaveReplicasUnlessTheConfigSaysOtherwise) {
+  v1::TrainConfig config = Finalized(kMinimal);
+  EXPECT_FALSE(WantsReplicas(config, ClusterOf(2, 3)));
+  EXPECT_FALSE(WantsReplicas(config, ClusterOf(0, 2)));
+  EXPECT_TRUE(WantsReplicas(config, ClusterOf(0, 3)));
+  config.mutable_collective()->set_replicas(v1::CollectiveConfig::NEVER);
+  EXPECT_FALSE(WantsReplicas(config, ClusterOf(0, 3)));
+  config.mutable_collective()->set_replicas(v1::CollectiveConfig::ALWAYS);
+  EXPECT_TRUE(WantsReplicas(config, ClusterOf(0, 2)));
+  EXPECT_FALSE(WantsReplicas(config, ClusterOf(0, 1)));
+  EXPECT_FALSE(WantsReplicas(config, ClusterOf(2, 3)));
+}
+
+TEST(TrainConfigModeTest, WhatTheConfigSaysStays) {
+  v1::TrainConfig config = Finalized(kMinimal);
+  config.mutable_consistency()->mutable_mode()->mutable_bounded_staleness()->set_staleness(2);
+  const v1::TrainConfig collective = WithModeOf(config, ClusterOf(0, 3));
+  EXPECT_EQ(collective.consistency().mode().bounded_staleness().staleness(), 2);
+}
+
+TEST(TrainConfigModeTest, TheHashIsThatOfTheAsynchronousMode) {
+  const v1::TrainConfig open = Finalized(kMinimal);
+  v1::TrainConfig async = open;
+  async.mutable_consistency()->mutable_mode()->mutable_async();
+  EXPECT_EQ(ConfigHash(open), ConfigHash(async));
+}
+
+TEST(TrainConfigClusterTest, TablesAndScriptsNeedServers) {
+  const v1::TrainConfig dense = Finalized(kMinimal);
+  v1::TrainConfig tables = dense;
+  for (const char* name : {"users", "items"}) tables.mutable_model()->add_tables()->set_name(name);
+  v1::TrainConfig script = dense;
+  script.mutable_model()->mutable_external();
+  for (const v1::TrainConfig& config : {dense, tables, script}) {
+    EXPECT_EQ(CheckFitsCluster(config, ClusterOf(2, 3)), absl::OkStatus());
+    EXPECT_EQ(CheckFitsCluster(config, ClusterSpec()), absl::OkStatus());
+  }
+  EXPECT_EQ(CheckFitsCluster(dense, ClusterOf(0, 3)), absl::OkStatus());
+  EXPECT_EQ(CheckFitsCluster(tables, ClusterOf(0, 3)),
+            absl::InvalidArgumentError(
+                "model.tables: expected none in a cluster without parameter servers (TF_CONFIG "
+                "cluster.ps or --ps_hosts), found 2, the first \"users\""));
+  EXPECT_EQ(CheckFitsCluster(script, ClusterOf(0, 3)),
+            absl::InvalidArgumentError(
+                "model.external: expected a model of layers in a cluster without parameter servers "
+                "(TF_CONFIG cluster.ps or --ps_hosts), found a script's variables"));
 }
 
 TEST(FinalizeTrainConfigTest, LayersThatShareVariablesGetNoInitializer) {
