@@ -105,6 +105,16 @@ class BlockRecords : public ReadableRecords {
     return status;
   }
 
+  absl::StatusOr<RecordColumns> ReadColumns(int64_t record) const override {
+    if (record < 0 || record >= size()) return NoRecord(record, size());
+    const int64_t position = PositionOf(record, left_out_);
+    const size_t number = BlockOf(position);
+    const absl::StatusOr<Block> block = ReadBlock(number);
+    RETURN_IF_ERROR(files_[blocks_[number].file]->CheckUnchanged());
+    RETURN_IF_ERROR(block.status());
+    return ColumnTexts(maker_->columns(), ValuesOf(**block, position - begins_[number]));
+  }
+
  private:
   struct Place {
     size_t file = 0;
@@ -127,12 +137,15 @@ class BlockRecords : public ReadableRecords {
     return block;
   }
 
-  // `record` of a block is number `number` of the set.
-  bool Fill(const ColumnBlock& block, size_t record, int64_t row, Batch* batch,
-            ColumnError* error) const {
+  static Values ValuesOf(const ColumnBlock& block, size_t record) {
     Values values;
     for (const BlockColumn& column : block.columns) values.push_back(column.Value(record));
-    return maker_->Fill(values, row, batch, error);
+    return values;
+  }
+
+  bool Fill(const ColumnBlock& block, size_t record, int64_t row, Batch* batch,
+            ColumnError* error) const {
+    return maker_->Fill(ValuesOf(block, record), row, batch, error);
   }
 
   absl::Status NotARecord(int64_t record, const ColumnError& error,

@@ -112,6 +112,24 @@ TEST(BlockRecordsTest, RecordsOfAllBlocksInAnyOrder) {
   EXPECT_EQ((*records)->Read({50}, &batch).code(), absl::StatusCode::kOutOfRange);
 }
 
+TEST(BlockRecordsTest, TheColumnsOfARecord) {
+  TwoFiles two(/*bad=*/12);
+  FakeFile* const b = two.b;
+  const auto records = OpenBlockRecords(std::move(two.files), Maker(), /*max_bad_records=*/1);
+  ASSERT_TRUE(records.ok()) << records.status();
+  const RecordColumns columns = *(*records)->ReadColumns(31);
+  ASSERT_EQ(columns.size(), 4u);
+  EXPECT_EQ(columns[0].name, "age");
+  EXPECT_THAT(columns[0].values, ElementsAre("31"));
+  EXPECT_THAT(columns[1].values, ElementsAre("0"));
+  EXPECT_THAT(columns[2].values, ElementsAre("b"));
+  // Record 42 is left out.
+  EXPECT_THAT((*(*records)->ReadColumns(42))[0].values, ElementsAre("43"));
+  EXPECT_EQ((*records)->ReadColumns(49).status().code(), absl::StatusCode::kOutOfRange);
+  b->Change();
+  EXPECT_EQ((*records)->ReadColumns(31).status().message(), "changed");
+}
+
 TEST(BlockRecordsTest, BlocksAreKeptAsFarAsThereIsRoom) {
   TwoFiles all, few;
   const FakeFile* const kept = all.a;

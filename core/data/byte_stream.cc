@@ -5,21 +5,20 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "core/base/file_system.h"
 #include "core/base/status_macros.h"
+#include "core/data/packed_stream.h"
+#include "core/data/zstd_stream.h"
 
 namespace keelson {
 namespace {
 
-absl::Status TrailingBytes(const std::string& path, uint64_t expected) {
-  return absl::DataLossError(
-      absl::StrCat(path, ": trailing bytes: expected the end after ", expected, " bytes"));
-}
+constexpr absl::string_view kGzip = ".gz", kZstd = ".zst";
 
 class PlainStream : public ByteStream {
  public:
@@ -45,10 +44,10 @@ class PlainStream : public ByteStream {
   uint64_t position_ = 0;
 };
 
-class GzipStream : public ByteStream {
+class GzipStream : public PackedStream {
  public:
   explicit GzipStream(std::unique_ptr<RandomAccessFile> file)
-      : file_(std::move(file)), input_(kInputBytes) {
+      : PackedStream(std::move(file), "gzip stream is cut off before its checksum") {
     // 16: a gzip header and trailer, not zlib's.
     initialized_ = inflateInit2(&zlib_, 15 + 16) == Z_OK;
   }
@@ -56,35 +55,19 @@ class GzipStream : public ByteStream {
     if (initialized_) inflateEnd(&zlib_);
   }
 
-  absl::StatusOr<size_t> Read(size_t size, char* buffer) override {
-    if (!initialized_) return absl::ResourceExhaustedError(Message("no memory to decode gzip"));
+ private:
+  absl::StatusOr<size_t> Unpack(size_t size, char* buffer) override {
+    if (!initialized_) return file().NoMemory("gzip");
     size_t done = 0;
     while (done < size) {
       ASSIGN_OR_RETURN(const size_t n, Inflate(size - done, buffer + done));
       if (n == 0) break;
       done += n;
     }
-    output_bytes_ += done;
     return done;
   }
 
-  uint64_t max_content_bytes() const override { return kMaxGzipContentBytes; }
-
-  absl::Status Finish() override {
-    const uint64_t expected = output_bytes_;
-    char extra;
-    ASSIGN_OR_RETURN(const size_t n, Read(1, &extra));
-    if (n > 0) return TrailingBytes(file_->path(), expected);
-    if (!at_end_) return absl::DataLossError(Message("gzip stream is cut off before its checksum"));
-    return absl::OkStatus();
-  }
-
- private:
-  static constexpr size_t kInputBytes = 64 << 10;
-
-  std::string Message(absl::string_view what) const {
-    return absl::StrCat(file_->path(), ": ", what);
-  }
+  bool at_end() const override { return at_end_; }
 
   // Up to `size` bytes; 0 where the content ends or is cut off.
   absl::StatusOr<size_t> Inflate(size_t size, char* buffer) {
@@ -107,43 +90,43 @@ class GzipStream : public ByteStream {
 
   absl::Status FillInput() {
     if (zlib_.avail_in > 0) return absl::OkStatus();
-    const size_t n = std::min<uint64_t>(kInputBytes, file_->size() - position_);
-    RETURN_IF_ERROR(file_->Read(position_, n, input_.data()));
-    position_ += n;
-    zlib_.next_in = reinterpret_cast<Bytef*>(input_.data());
-    zlib_.avail_in = static_cast<uInt>(n);
+    ASSIGN_OR_RETURN(const absl::string_view piece, file().Next());
+    zlib_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
+    zlib_.avail_in = static_cast<uInt>(piece.size());
     return absl::OkStatus();
   }
 
   // A gzip file may be several streams, one after the other.
   absl::Status NextMember() {
     constexpr Bytef kFirstOfMagic = 0x1f;
-    if (*zlib_.next_in != kFirstOfMagic) return TrailingBytes(file_->path(), output_bytes_);
+    if (*zlib_.next_in != kFirstOfMagic) return file().TrailingBytes(content_bytes());
     inflateReset(&zlib_);
     at_end_ = false;
     return absl::OkStatus();
   }
 
   absl::Status Damaged() const {
-    return absl::DataLossError(
-        Message(absl::StrCat("not a valid gzip stream: ", zlib_.msg ? zlib_.msg : "no reason")));
+    return file().DataLoss(
+        absl::StrCat("not a valid gzip stream: ", zlib_.msg ? zlib_.msg : "no reason"));
   }
 
-  const std::unique_ptr<RandomAccessFile> file_;
-  std::vector<char> input_;
   z_stream zlib_ = {};
   bool initialized_ = false;
   bool at_end_ = false;  // of a gzip member
-  uint64_t position_ = 0;
-  uint64_t output_bytes_ = 0;
 };
 
 }  // namespace
 
+absl::string_view WithoutPackedSuffix(absl::string_view name) {
+  if (!absl::ConsumeSuffix(&name, kGzip)) absl::ConsumeSuffix(&name, kZstd);
+  return name;
+}
+
 absl::StatusOr<std::unique_ptr<ByteStream>> OpenByteStream(const std::string& path,
                                                            FileSystem* file_system) {
   ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, file_system->OpenForRead(path));
-  if (absl::EndsWith(path, ".gz")) return std::make_unique<GzipStream>(std::move(file));
+  if (absl::EndsWith(path, kGzip)) return std::make_unique<GzipStream>(std::move(file));
+  if (absl::EndsWith(path, kZstd)) return NewZstdStream(std::move(file));
   return std::make_unique<PlainStream>(std::move(file));
 }
 

@@ -24,7 +24,7 @@ constexpr int64_t kColumns = 1 + kCriteoNumbers + kCriteoIds;
 struct CriteoColumns {
   struct Id {
     std::optional<size_t> feature;
-    uint64_t salt = 0;
+    ValueHash hash{0};
     int64_t num_ids = 0;
   };
 
@@ -126,7 +126,7 @@ class CriteoFormat : public RecordFormat {
       if ((behind == end) != last) return Fail(line, at, "a string", error);
       const CriteoColumns::Id& id = columns_.ids[k];
       if (id.feature.has_value()) {
-        const uint64_t hash = HashValue(absl::string_view(at, behind - at), id.salt);
+        const uint64_t hash = id.hash.Of(absl::string_view(at, behind - at));
         batch->features[*id.feature].ids[row] = IdOfHash(hash, id.num_ids);
       }
       at = behind + 1;
@@ -190,7 +190,7 @@ absl::Status SetSalts(const v1::DataConfig::Criteo& config, CriteoColumns* colum
                        " that has no salt yet, found \"", config.salts(i).field(), "\""));
     }
     given[*field] = true;
-    columns->ids[*field].salt = FieldSalt(config.salts(i).salt());
+    columns->ids[*field].hash = ValueHash(FieldSalt(config.salts(i).salt()));
   }
   return absl::OkStatus();
 }
@@ -199,7 +199,7 @@ absl::StatusOr<CriteoColumns> ColumnsOf(const v1::DataConfig::Criteo& config,
                                         const RecordSchema& schema) {
   CriteoColumns columns;
   for (size_t k = 0; k < columns.ids.size(); ++k) {
-    columns.ids[k].salt = FieldSalt(absl::StrCat("c", k + 1));
+    columns.ids[k].hash = ValueHash(FieldSalt(absl::StrCat("c", k + 1)));
   }
   RETURN_IF_ERROR(SetSalts(config, &columns));
   for (size_t i = 0; i < schema.features.size(); ++i) {

@@ -20,7 +20,7 @@ CsvSyntax CsvSyntaxOf(const v1::DataConfig::Csv& csv, const std::string& path) {
   syntax.quotes = !csv.no_quotes();
   if (!csv.separator().empty()) {
     syntax.separator = csv.separator() == "tab" ? '\t' : csv.separator().front();
-  } else if (absl::EndsWith(absl::StripSuffix(path, ".gz"), ".tsv")) {
+  } else if (absl::EndsWith(WithoutPackedSuffix(path), ".tsv")) {
     syntax.separator = '\t';
   }
   return syntax;

@@ -17,7 +17,7 @@
 
 namespace keelson {
 
-// `csv` is checked (core/config). `path` may end with ".tsv" or ".tsv.gz".
+// `csv` is checked (core/config). `path` may end with ".tsv", ".tsv.gz" or ".tsv.zst".
 CsvSyntax CsvSyntaxOf(const v1::DataConfig::Csv& csv, const std::string& path);
 
 // The first line of a file, without its end. INVALID_ARGUMENT: it is longer than

@@ -78,6 +78,26 @@ class CsvFormat : public RecordFormat {
   }
 
   bool Parse(absl::string_view line, int64_t row, Batch* batch, RecordError* error) const override {
+    return WithValues(line, error, [&](absl::Span<const ColumnValue> values) {
+      ColumnError wrong;
+      return maker_->Fill(values, row, batch, &wrong) || WrongValue(line, wrong, error);
+    });
+  }
+
+  RecordColumns Columns(absl::string_view line) const override {
+    RecordColumns columns;
+    RecordError error;
+    WithValues(line, &error, [&](absl::Span<const ColumnValue> values) {
+      columns = ColumnTexts(maker_->columns(), values);
+      return true;
+    });
+    return columns;
+  }
+
+ private:
+  // What `use` returns for the values of the maker's columns; false: the line is malformed.
+  template <typename Use>
+  bool WithValues(absl::string_view line, RecordError* error, Use use) const {
     absl::FixedArray<ColumnValue, 64> values(maker_->columns().size());
     std::list<std::string> kept;
     const uint32_t* const slots = layout_.slots.data();
@@ -101,11 +121,9 @@ class CsvFormat : public RecordFormat {
       if (!ForEachField(line, layout_.syntax, KeepIn(&kept), take_and_count, error)) return false;
     }
     if (count != layout_.slots.size()) return WrongCount(line, count, error);
-    ColumnError wrong;
-    return maker_->Fill(values, row, batch, &wrong) || WrongValue(line, wrong, error);
+    return use(values);
   }
 
- private:
   bool WrongCount(absl::string_view line, size_t count, RecordError* error) const {
     *error = {line.size() + 1, absl::StrCat(layout_.slots.size(), " columns"),
               line.empty() ? "an empty line" : absl::StrCat(count)};

@@ -67,6 +67,27 @@ TEST_F(CsvFormatTest, AHeaderInTheConfiguration) {
   EXPECT_THAT(ParseLines(*format, {"7,a,,1"}).features[0].numbers.span(), ElementsAre(7));
 }
 
+// "NAME=VALUE" of each column of a line; a missing one has no value.
+std::vector<std::string> ColumnsOf(const RecordFormat& format, const std::string& line) {
+  const std::string ended = line + "\n";
+  std::vector<std::string> texts;
+  for (const RecordColumn& column :
+       format.Columns(absl::string_view(ended).substr(0, line.size()))) {
+    texts.push_back(absl::StrCat(column.name, "=", absl::StrJoin(column.values, "+")));
+  }
+  return texts;
+}
+
+TEST_F(CsvFormatTest, WhatALineHasInTheColumns) {
+  const auto format = Format(kHeader);
+  EXPECT_THAT(ColumnsOf(*format, "7,\"a,\"\"b\",x,1"),
+              ElementsAre("age=7", "city=a,\"b", "income=1"));
+  EXPECT_THAT(ColumnsOf(*format, "NA,,x,1"), ElementsAre("age=", "city=", "income=1"));
+  // A label need not be one that the model takes.
+  EXPECT_THAT(ColumnsOf(*format, "x,a,x,7"), ElementsAre("age=x", "city=a", "income=7"));
+  EXPECT_THAT(ColumnsOf(*format, "7,a"), testing::IsEmpty());
+}
+
 TEST_F(CsvFormatTest, WhatCountsAsMissing) {
   const uint64_t missing = HashValue("", FieldSalt("city"));
   for (const char* text : {"", " ", "\"\"", "?", " ?", "NA", "\"NA\"", "NaN", "null", "NULL"}) {
@@ -91,6 +112,7 @@ TEST_F(CsvFormatTest, SeparatorsAndQuotes) {
   };
   EXPECT_EQ(city("", "/a.tsv", "1\tRome\t\t1"), rome);
   EXPECT_EQ(city("", "/a.tsv.gz", "1\tRome\t\t1"), rome);
+  EXPECT_EQ(city("", "/a.tsv.zst", "1\tRome\t\t1"), rome);
   EXPECT_EQ(city(" separator: 'tab'", "/a.csv", "1\tRome\t\t1"), rome);
   EXPECT_EQ(city(" separator: ';'", "/a.tsv", "1;Rome;;1"), rome);
   EXPECT_EQ(city(" no_quotes: true", "/a.csv", "1,\"Rome,,1"), quoted);

@@ -6,19 +6,25 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "core/base/file.h"
 #include "core/base/name_pattern.h"
 #include "core/base/status_macros.h"
+#include "core/data/byte_stream.h"
 #include "core/data/record_index.h"
 
 namespace keelson {
 namespace {
 
-constexpr absl::string_view kGzip = ".gz";
-
 // Whether a file's name is one of data: not that of an index, or of one that is being written.
 bool IsData(absl::string_view name) { return !absl::StartsWith(name, ".") && !IsRecordIndex(name); }
+
+// Whether a packed file is there plain, too, or a zstd file as gzip.
+bool IsThereWithLessPacking(absl::string_view name, const std::set<std::string>& all) {
+  if (!HasPackedSuffix(name)) return false;
+  const std::string plain(WithoutPackedSuffix(name));
+  const std::string gzip = absl::StrCat(plain, ".gz");
+  return all.contains(plain) || (name != gzip && all.contains(gzip));
+}
 
 absl::StatusOr<std::vector<std::string>> ListData(const std::string& directory,
                                                   FileSystem* file_system) {
@@ -27,21 +33,17 @@ absl::StatusOr<std::vector<std::string>> ListData(const std::string& directory,
     return absl::Status(names.status().code(),
                         absl::StrCat("data directory: ", names.status().message()));
   }
-  // The plain file is there, too.
   const std::set<std::string> all(names->begin(), names->end());
   names->erase(std::remove_if(names->begin(), names->end(),
                               [&](const std::string& name) {
-                                absl::string_view plain = name;
-                                const bool packed = absl::ConsumeSuffix(&plain, kGzip);
-                                return !IsData(name) ||
-                                       (packed && all.count(std::string(plain)) > 0);
+                                return !IsData(name) || IsThereWithLessPacking(name, all);
                               }),
                names->end());
   return names;
 }
 
 bool Matches(absl::string_view pattern, absl::string_view name) {
-  return MatchesPattern(pattern, name) || MatchesPattern(pattern, absl::StripSuffix(name, kGzip));
+  return MatchesPattern(pattern, name) || MatchesPattern(pattern, WithoutPackedSuffix(name));
 }
 
 std::string Some(const std::vector<std::string>& names) {

@@ -13,9 +13,10 @@
 namespace keelson {
 
 // Paths of the files in `directory` whose names match one of `patterns` (name_pattern.h), with or
-// without ".gz": of the first pattern by their names, then of the second, each file once. A file
-// that is there plain and with ".gz" is taken plain. Hidden files and stored indexes are none.
-// Without a pattern it is the only file of the directory. `field` is that of the patterns.
+// without ".gz" or ".zst": of the first pattern by their names, then of the second, each file once.
+// A file that is there plain and packed is taken plain, and one as ".gz" and ".zst" as ".gz".
+// Hidden files and stored indexes are none. Without a pattern it is the only file of the directory.
+// `field` is that of the patterns.
 //   NOT_FOUND: no such directory, or it has no file for a pattern.
 //   INVALID_ARGUMENT: without a pattern, there are several.
 absl::StatusOr<std::vector<std::string>> FindDataFiles(const std::string& directory,

@@ -40,6 +40,14 @@ TEST_F(DataFilesTest, GzipEndsMayBeLeftOut) {
   EXPECT_THAT(Find({"both*"}), ElementsAre("/d/both"));
 }
 
+TEST_F(DataFilesTest, ZstdEndsLikewiseAndPlainWinsOverGzipOverZstd) {
+  Add({"a9a.t.zst", "both", "both.zst", "packed.gz", "packed.zst", "gz.gz", "gz.gz.zst"});
+  EXPECT_THAT(Find({"a9a.t"}), ElementsAre("/d/a9a.t.zst"));
+  EXPECT_THAT(Find({"both*"}), ElementsAre("/d/both"));
+  EXPECT_THAT(Find({"packed"}), ElementsAre("/d/packed.gz"));
+  EXPECT_THAT(Find({"gz*"}), ElementsAre("/d/gz.gz"));
+}
+
 TEST_F(DataFilesTest, IndexesAndHiddenFilesAreNoData) {
   Add({"day_0", "day_0.keelson_lines", "day_0.keelson_lines.tempstate123", ".day_1"});
   EXPECT_THAT(Find({"*"}), ElementsAre("/d/day_0"));

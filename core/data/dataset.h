@@ -6,7 +6,9 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "core/data/columns/record_columns.h"
 #include "core/model/spec/batch.h"
 
 namespace keelson {
@@ -22,6 +24,12 @@ class Dataset {
   // the dataset was opened. Memory of the batch that fits is used again. OUT_OF_RANGE: a record is
   // not in [0, num_records()); `batch` is then unspecified.
   virtual absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const = 0;
+
+  // What a record has in those columns of its file of which features and labels are made. Nothing:
+  // the records are not made of columns. OUT_OF_RANGE: as Read. Others: the format's.
+  virtual absl::StatusOr<RecordColumns> ReadColumns(int64_t record) const {
+    return RecordColumns();
+  }
 };
 
 // The error of Read where there is no such record.

@@ -50,6 +50,13 @@ class ExampleFormat : public RecordFormat {
     return false;
   }
 
+  RecordColumns Columns(absl::string_view record) const override {
+    ExampleReader reader(&columns_);
+    size_t bad_byte = 0;
+    if (!reader.Read(record, &bad_byte)) return {};
+    return ColumnTexts(maker_->columns(), reader.values());
+  }
+
  private:
   const std::unique_ptr<const RecordMaker> maker_;
   ExampleReader::Columns columns_;

@@ -79,6 +79,20 @@ TEST_F(ExampleFormatTest, FeaturesOfExamples) {
   EXPECT_THAT(batch->labels[0].span(), ElementsAre(1, 0, 1));
 }
 
+TEST_F(ExampleFormatTest, WhatAnExampleHasInTheColumns) {
+  files_.SetContent("/a", Person(30, "Oslo", {7, 8}, 1) + Person(40, "", {}, 0));
+  const auto records = Open({"/a"});
+  ASSERT_TRUE(records.ok()) << records.status();
+  const RecordColumns columns = *(*records)->ReadColumns(0);
+  ASSERT_EQ(columns.size(), 4u);
+  EXPECT_EQ(columns[0].name, "age");
+  EXPECT_THAT(columns[0].values, ElementsAre("30"));
+  EXPECT_THAT(columns[1].values, ElementsAre("Oslo"));
+  EXPECT_THAT(columns[2].values, ElementsAre("7", "8"));
+  EXPECT_EQ(columns[3].name, "income");
+  EXPECT_THAT((*(*records)->ReadColumns(1))[2].values, testing::IsEmpty());
+}
+
 TEST_F(ExampleFormatTest, AnIntegerHasTheIdOfItsTextInCsv) {
   const RecordSchema schema = {{{"city", {}, FeatureKind::kId, false, 1000}}, {}};
   files_.SetContent("/a", EncodeTfRecord(ExampleBuilder().Integers("city", {-42}).Build()));
@@ -91,11 +105,15 @@ TEST_F(ExampleFormatTest, AnIntegerHasTheIdOfItsTextInCsv) {
   EXPECT_EQ(ReadAll(**records)->features[0].ids, ParseLines(**format, {"-42"}).features[0].ids);
 }
 
-TEST_F(ExampleFormatTest, AGzipFile) {
-  files_.SetContent("/a.gz", GzipContent(Person(30, "Oslo", {}, 1) + Person(40, "Rome", {}, 0)));
-  const auto records = Open({"/a.gz"});
-  ASSERT_TRUE(records.ok()) << records.status();
-  EXPECT_THAT(ReadAll(**records)->labels[0].span(), ElementsAre(1, 0));
+TEST_F(ExampleFormatTest, PackedFiles) {
+  const std::string content = Person(30, "Oslo", {}, 1) + Person(40, "Rome", {}, 0);
+  files_.SetContent("/a.gz", GzipContent(content));
+  files_.SetContent("/a.zst", ZstdContent(content));
+  for (const char* path : {"/a.gz", "/a.zst"}) {
+    const auto records = Open({path});
+    ASSERT_TRUE(records.ok()) << records.status();
+    EXPECT_THAT(ReadAll(**records)->labels[0].span(), ElementsAre(1, 0));
+  }
 }
 
 TEST_F(ExampleFormatTest, RecordsInAnyOrder) {

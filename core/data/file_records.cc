@@ -124,15 +124,32 @@ absl::Status FileRecords::ReadRows(absl::Span<const int64_t> records, int64_t fi
   return status;
 }
 
-absl::Status FileRecords::ReadRecord(int64_t record, int64_t row, Readers* readers,
-                                     Batch* batch) const {
+absl::StatusOr<RecordColumns> FileRecords::ReadColumns(int64_t record) const {
+  Readers readers(files_.size());
+  RecordFile::Reader* reader = nullptr;
+  const absl::StatusOr<absl::string_view> bytes = BytesOf(record, &readers, &reader);
+  for (size_t i = 0; i < files_.size(); ++i) {
+    if (readers[i] != nullptr) RETURN_IF_ERROR(files_[i].content->CheckUnchanged());
+  }
+  RETURN_IF_ERROR(bytes.status());
+  return format_->Columns(*bytes);
+}
+
+absl::StatusOr<absl::string_view> FileRecords::BytesOf(int64_t record, Readers* readers,
+                                                       RecordFile::Reader** reader) const {
   if (record < 0 || record >= size()) return NoRecord(record, size());
   const size_t i = std::upper_bound(begins_.begin(), begins_.end(), record) - begins_.begin() - 1;
   const File& file = files_[i];
-  std::unique_ptr<RecordFile::Reader>& reader = (*readers)[i];
-  if (reader == nullptr) reader = std::make_unique<RecordFile::Reader>(file.content.get());
-  ASSIGN_OR_RETURN(const absl::string_view bytes,
-                   reader->Record(PositionOf(record - begins_[i], file.left_out)));
+  std::unique_ptr<RecordFile::Reader>& of_file = (*readers)[i];
+  if (of_file == nullptr) of_file = std::make_unique<RecordFile::Reader>(file.content.get());
+  *reader = of_file.get();
+  return of_file->Record(PositionOf(record - begins_[i], file.left_out));
+}
+
+absl::Status FileRecords::ReadRecord(int64_t record, int64_t row, Readers* readers,
+                                     Batch* batch) const {
+  RecordFile::Reader* reader = nullptr;
+  ASSIGN_OR_RETURN(const absl::string_view bytes, BytesOf(record, readers, &reader));
   RecordError error;
   return format_->Parse(bytes, row, batch, &error) ? absl::OkStatus() : NotARecord(*reader, error);
 }

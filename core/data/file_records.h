@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/base/file_system.h"
 #include "core/data/readable_records.h"
@@ -39,7 +40,8 @@ class FileRecords : public ReadableRecords {
   // INVALID_ARGUMENT, "FILE:LINE:COLUMN: expected …, found …": one is no record. DATA_LOSS: a file
   // has become shorter, or a record is not as it was written.
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override;
-  // The same in two steps, for a batch with records of several files: makes room for all of them,
+  absl::StatusOr<RecordColumns> ReadColumns(int64_t record) const override;
+  // Read in two steps, for a batch with records of several files: makes room for all of them,
   // and fills the rows from `first_row` on, behind those that are filled already.
   void Prepare(int64_t rows, Batch* batch) const;
   absl::Status ReadRows(absl::Span<const int64_t> records, int64_t first_row, Batch* batch) const;
@@ -61,6 +63,9 @@ class FileRecords : public ReadableRecords {
   absl::StatusOr<std::vector<int64_t>> FindBadRecords(const RecordFile& file, int64_t most,
                                                       int64_t max_bad_records) const;
   absl::Status ReadRecord(int64_t record, int64_t row, Readers* readers, Batch* batch) const;
+  // The bytes of a record, and the reader that has them.
+  absl::StatusOr<absl::string_view> BytesOf(int64_t record, Readers* readers,
+                                            RecordFile::Reader** reader) const;
 
   const std::unique_ptr<const RecordFormat> format_;
   std::vector<File> files_;

@@ -63,6 +63,42 @@ TEST_F(FileRecordsTest, RecordsOfSeveralFilesInAnyOrder) {
   EXPECT_EQ(part->Read(std::vector<int64_t>{-1}, &batch).code(), absl::StatusCode::kOutOfRange);
 }
 
+// Has one column, "bytes".
+class BytesFormat : public RecordFormat {
+ public:
+  BytesFormat() : RecordFormat(kBagSchema) {}
+
+  uint64_t fingerprint() const override { return 1; }
+  bool Parse(absl::string_view bytes, int64_t, Batch*, RecordError* error) const override {
+    *error = {1, "more", "none"};
+    return bytes != "bad";
+  }
+  RecordColumns Columns(absl::string_view bytes) const override {
+    return {{"bytes", {std::string(bytes)}}};
+  }
+};
+
+TEST_F(FileRecordsTest, TheColumnsOfARecord) {
+  files_.SetContent("/a", "a\nb\nbad\n");
+  files_.SetContent("/b", "c\n");
+  const auto records = FileRecords::Open({"/a", "/b"}, std::make_unique<BytesFormat>(), 1, &files_);
+  ASSERT_TRUE(records.ok()) << records.status();
+  const auto dataset = NewFileDataset(*records, 1, 3);
+  EXPECT_THAT(dataset->ReadColumns(0)->front().values, ElementsAre("b"));
+  EXPECT_THAT(dataset->ReadColumns(1)->front().values, ElementsAre("c"));
+  EXPECT_EQ(dataset->ReadColumns(2).status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(dataset->ReadColumns(-1).status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ((*records)->ReadColumns(3).status().code(), absl::StatusCode::kOutOfRange);
+  ASSERT_TRUE(files_.CreateDirectories("/later").ok());
+  files_.SetContent("/b", "d\n");
+  EXPECT_EQ(dataset->ReadColumns(1).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(FileRecordsTest, AFormatWithoutColumnsHasNone) {
+  files_.SetContent("/a", "0 1:1\n");
+  EXPECT_THAT(*All(*Open({"/a"}))->ReadColumns(0), testing::IsEmpty());
+}
+
 TEST_F(FileRecordsTest, ABatchThatIsReadAgainHasNothingOfBefore) {
   files_.SetContent("/a", "0 1:1 2:2\n1 3:3\n");
   const auto dataset = All(*Open({"/a"}));

@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
+#include "core/data/byte_stream.h"
 
 namespace keelson {
 namespace {
@@ -21,13 +22,15 @@ using Pairs = std::map<std::string, IdxPair>;
 
 absl::Status NoPair(const std::string& directory) {
   return absl::NotFoundError(absl::StrCat("data directory ", directory, ": expected files *",
-                                          kImages, "[.gz] and *", kLabels, "[.gz], found none"));
+                                          kImages, "[.gz|.zst] and *", kLabels,
+                                          "[.gz|.zst], found none"));
 }
 
 absl::Status MissingPartner(const std::string& path, const std::string& directory,
                             const std::string& name, absl::string_view suffix) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      path, ": expected ", JoinPath(directory, absl::StrCat(name, suffix)), "[.gz] beside it"));
+  return absl::InvalidArgumentError(absl::StrCat(path, ": expected ",
+                                                 JoinPath(directory, absl::StrCat(name, suffix)),
+                                                 "[.gz|.zst] beside it"));
 }
 
 absl::Status AmbiguousPairs(const std::string& directory, const Pairs& pairs) {
@@ -40,10 +43,10 @@ absl::Status AmbiguousPairs(const std::string& directory, const Pairs& pairs) {
 
 void Add(absl::string_view file, absl::string_view suffix, const std::string& directory,
          std::string IdxPair::*member, Pairs* pairs) {
-  absl::string_view name = absl::StripSuffix(file, ".gz");
+  absl::string_view name = WithoutPackedSuffix(file);
   if (!absl::ConsumeSuffix(&name, suffix)) return;
   std::string& path = (*pairs)[std::string(name)].*member;
-  // Names come sorted, the plain file before its ".gz".
+  // Names come sorted, the plain file before its ".gz", and that before its ".zst".
   if (path.empty()) path = JoinPath(directory, file);
 }
 

@@ -21,8 +21,9 @@ struct IdxDirectory {
   std::optional<IdxPair> eval;
 };
 
-// Pairs are NAME-images-idx3-ubyte and NAME-labels-idx1-ubyte, each with or without ".gz" (without
-// wins if both exist). Two pairs are told apart by "train" and by "t10k" or "test" in NAME.
+// Pairs are NAME-images-idx3-ubyte and NAME-labels-idx1-ubyte, plain, ".gz" or ".zst", of which
+// the first one is taken that is there. Two pairs are told apart by "train" and by "t10k" or "test"
+// in NAME.
 //   NOT_FOUND: no such directory, or no pair in it.
 //   INVALID_ARGUMENT: images without labels or labels without images; more pairs, or two that are
 //     not one for training and one for evaluation.

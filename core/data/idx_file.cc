@@ -32,7 +32,7 @@ absl::Status ImpossibleExtents(const std::string& path, const std::vector<int64_
 
 absl::Status TooLarge(const std::string& path, uint64_t expected, uint64_t found) {
   return absl::DataLossError(absl::StrCat(path, ": expected at most ", expected,
-                                          " bytes of values in a gzip file, header claims ",
+                                          " bytes of values in a packed file, header claims ",
                                           found));
 }
 

@@ -16,12 +16,12 @@ struct IdxArray {
   std::vector<uint8_t> values;
 };
 
-// Reads an array with `rank` dimensions; `path` may end in ".gz". Memory grows with what was read,
-// never by what a header claims. Errors name the file, what was expected and what was found:
+// Reads an array with `rank` dimensions; `path` may end in ".gz" or ".zst". Memory grows with what
+// was read, never by what a header claims. Errors name the file, what was expected and what was
+// found:
 //   INVALID_ARGUMENT: another magic number.
-//   DATA_LOSS: more than kMaxGzipContentBytes in a gzip file, truncated, trailing bytes, extents
-//   that no file of this size can hold, or a damaged
-//     gzip stream.
+//   DATA_LOSS: more than kMaxUnpackedBytes in a packed file, truncated, trailing bytes, extents
+//     that no file of this size can hold, or a damaged gzip or zstd stream.
 absl::StatusOr<IdxArray> ReadIdxFile(const std::string& path, int rank);
 
 }  // namespace keelson

@@ -43,8 +43,9 @@ class IdxFileTest : public testing::Test {
   std::string path_;
 };
 
-TEST_F(IdxFileTest, ReadsPlainAndGzip) {
-  for (const auto& [name, content] : {std::pair("x", content_), std::pair("x.gz", gzip_)}) {
+TEST_F(IdxFileTest, ReadsPlainGzipAndZstd) {
+  for (const auto& [name, content] : {std::pair("x", content_), std::pair("x.gz", gzip_),
+                                      std::pair("x.zst", ZstdContent(content_))}) {
     const auto array = Read(name, content);
     ASSERT_TRUE(array.ok()) << array.status();
     EXPECT_THAT(array->dims, ElementsAre(2, 3, 2));
@@ -161,7 +162,7 @@ TEST_F(IdxFileTest, AGzipFileExpandsUpToALimit) {
   ExpectDataLoss(Read("x.gz", GzipContent(content)).status(),
                  "truncated IDX file: expected 2147483664 bytes, found 28");
   ExpectDataLoss(Read("x.gz", GzipContent(IdxContent({0x80000001, 1, 1}, kValues))).status(),
-                 "expected at most 2147483648 bytes of values in a gzip file, header claims "
+                 "expected at most 2147483648 bytes of values in a packed file, header claims "
                  "2147483649");
 }
 

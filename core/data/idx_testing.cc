@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
@@ -34,6 +35,18 @@ std::string GzipContent(absl::string_view content) {
   EXPECT_EQ(deflate(&zlib, Z_FINISH), Z_STREAM_END);
   out.resize(zlib.total_out);
   deflateEnd(&zlib);
+  return out;
+}
+
+std::string ZstdContent(absl::string_view content) {
+  ZSTD_CCtx* const context = ZSTD_createCCtx();
+  EXPECT_EQ(ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1)), 0u);
+  std::string out(ZSTD_compressBound(content.size()), '\0');
+  const size_t size =
+      ZSTD_compress2(context, out.data(), out.size(), content.data(), content.size());
+  ZSTD_freeCCtx(context);
+  EXPECT_EQ(ZSTD_isError(size), 0u) << ZSTD_getErrorName(size);
+  out.resize(size);
   return out;
 }
 

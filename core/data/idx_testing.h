@@ -14,6 +14,8 @@ namespace keelson {
 std::string IdxContent(const std::vector<uint32_t>& dims, absl::string_view values);
 
 std::string GzipContent(absl::string_view content);
+// One frame, with a checksum.
+std::string ZstdContent(absl::string_view content);
 
 void WriteTestFile(const std::string& path, absl::string_view content);
 

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -69,9 +72,16 @@ std::optional<std::vector<int64_t>> Integers(BundleDtype dtype, const std::strin
   }
 }
 
+// What an array is of which no model takes a column. Nullopt: one can.
+std::optional<std::string> NoColumn(const TensorInfo& array) {
+  if (array.shape.rank() == 0) return "a single number";
+  const bool numbers = IsNumeric(array.dtype) || Integers(array.dtype, "").has_value();
+  return numbers ? std::nullopt : std::optional<std::string>(DtypeName(array.dtype));
+}
+
 class NpzReader {
  public:
-  NpzReader(const std::string& path, const RecordMaker& maker) : path_(path), maker_(maker) {}
+  NpzReader(const std::string& path, const NeededColumns& needed) : path_(path), needed_(needed) {}
 
   absl::StatusOr<std::unique_ptr<BlockFile>> Read() {
     const auto wanted = [this](absl::string_view name) {
@@ -83,7 +93,7 @@ class NpzReader {
     RETURN_IF_ERROR(FindRecords());
     auto block = std::make_shared<ColumnBlock>();
     block->records = records_.value_or(0);
-    for (const std::string& name : maker_.columns()) {
+    for (const std::string& name : needed_.names) {
       RETURN_IF_ERROR(ReadColumn(name, block.get()));
     }
     return std::make_unique<NpzBlocks>(path_, std::move(block));
@@ -91,7 +101,7 @@ class NpzReader {
 
  private:
   bool IsColumn(absl::string_view name) const {
-    const std::vector<std::string>& columns = maker_.columns();
+    const std::vector<std::string>& columns = needed_.names;
     return std::find(columns.begin(), columns.end(), name) != columns.end();
   }
 
@@ -116,10 +126,10 @@ class NpzReader {
   // Sets records_ by the columns that are one array, which say it clearly.
   absl::Status FindRecords() {
     std::string first;
-    for (size_t i = 0; i < maker_.columns().size(); ++i) {
-      const std::string& name = maker_.columns()[i];
+    for (size_t i = 0; i < needed_.names.size(); ++i) {
+      const std::string& name = needed_.names[i];
       const TensorInfo* const array = Find(name);
-      if (array == nullptr) return NoSuchColumn(path_, maker_, i, names_);
+      if (array == nullptr) return NoSuchColumn(path_, needed_, i, names_);
       if (array->shape.rank() == 0) {
         return WrongArray(name, "numbers of each record, [n] or [n, k]", "a single number");
       }
@@ -217,7 +227,7 @@ class NpzReader {
   }
 
   const std::string& path_;
-  const RecordMaker& maker_;
+  const NeededColumns& needed_;
   std::unique_ptr<NpzFile> file_;
   std::vector<std::string> names_;  // of all arrays
   std::vector<TensorInfo> arrays_;
@@ -227,8 +237,32 @@ class NpzReader {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BlockFile>> OpenNpzBlocks(const std::string& path,
-                                                         const RecordMaker& maker) {
-  return NpzReader(path, maker).Read();
+                                                         const NeededColumns& needed) {
+  return NpzReader(path, needed).Read();
+}
+
+absl::StatusOr<std::vector<FileColumn>> ListNpzColumns(const std::string& path) {
+  std::vector<std::string> names;
+  const auto add = [&names](absl::string_view name) {
+    names.emplace_back(name);
+    return false;
+  };
+  RETURN_IF_ERROR(NpzFile::Open(path, add).status());
+  const std::set<std::string, std::less<>> all(names.begin(), names.end());
+  std::vector<FileColumn> columns;
+  for (const std::string& name : names) {
+    absl::string_view values = name;
+    if (absl::ConsumeSuffix(&values, kOffsetsSuffix) && all.contains(values)) continue;
+    // Each by itself, since an archive with an array of texts is read without it alone.
+    const auto file = NpzFile::Open(path, [&](absl::string_view one) { return one == name; });
+    if (absl::IsUnimplemented(file.status())) {
+      columns.push_back({name, "no numbers"});
+      continue;
+    }
+    RETURN_IF_ERROR(file.status());
+    columns.push_back({name, NoColumn((*file)->List().front()).value_or("")});
+  }
+  return columns;
 }
 
 }  // namespace keelson

@@ -4,14 +4,15 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/data/columns/block_file.h"
-#include "core/data/columns/record_maker.h"
+#include "core/data/columns/file_columns.h"
 
 namespace keelson {
 
-// Reads those arrays that the maker takes, into memory, as one block. A column is
+// Reads those arrays that are needed, into memory, as one block. A column is
 //   - the array of its name, [n, …]: the numbers of a record are those of its row;
 //   - or two: NAME with the values of all records, [m], and NAME_offsets with where each record's
 //     begin, [n], or [n + 1] with the end, as PyTorch's EmbeddingBag takes them.
@@ -20,7 +21,9 @@ namespace keelson {
 // INVALID_ARGUMENT, "FILE: array "x": expected …, found …": arrays of which that is not true.
 // INVALID_ARGUMENT: no such column. Others: NpzFile's.
 absl::StatusOr<std::unique_ptr<BlockFile>> OpenNpzBlocks(const std::string& path,
-                                                         const RecordMaker& maker);
+                                                         const NeededColumns& needed);
+// Those that there are, in the archive's order. DATA_LOSS and others: NpzFile's.
+absl::StatusOr<std::vector<FileColumn>> ListNpzColumns(const std::string& path);
 
 }  // namespace keelson
 

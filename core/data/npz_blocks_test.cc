@@ -135,6 +135,22 @@ TEST_F(NpzBlocksTest, OffsetsThatAreNone) {
             "\"seen_offsets\" is there, found [2, 2]");
 }
 
+TEST_F(NpzBlocksTest, ListsColumns) {
+  AddOffsets({0, 1, 2});
+  tensors_.AddValues<float>("single", BundleDtype::kFloat32, Shape({}), {1});
+  tensors_.AddValues<float>("complex", BundleDtype::kComplex64, Shape({1}), {1, 2});
+  ASSERT_TRUE(WriteNpz(path_, tensors_.List(), &tensors_).ok());
+  const auto columns = ListNpzColumns(path_);
+  ASSERT_TRUE(columns.ok()) << columns.status();
+  std::vector<std::string> texts;
+  for (const FileColumn& column : *columns) {
+    texts.push_back(absl::StrCat(column.name, ": ", column.unreadable));
+  }
+  EXPECT_THAT(texts, ElementsAre("age: ", "bought: ", "complex: complex64",
+                                 "pixels: ", "seen: ", "single: a single number"));
+  EXPECT_EQ(ListNpzColumns(path_ + "x").status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(NpzBlocksTest, RecordsThatAreNone) {
   tensors_.AddValues<int32_t>("bought", BundleDtype::kInt32, Shape({3}), {1, 2, 0});
   const auto data = Open({kAge});

@@ -103,6 +103,10 @@ class IdxOpener {
 
 absl::StatusOr<Datasets> OpenDatasets(const v1::DataConfig& config, const RecordSchema& schema,
                                       uint64_t seed) {
+  if (config.has_external()) {
+    return absl::InvalidArgumentError(
+        "data.external: expected records that this program can read, found those of a script");
+  }
   if (HasNamedFiles(config)) return OpenRecordFiles(config, schema);
   if (config.data_dir().empty()) return OpenGenerated(config, schema, seed);
   ASSIGN_OR_RETURN(const ImageSchema images, ImageSchemaOf(schema));

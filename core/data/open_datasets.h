@@ -14,7 +14,7 @@ namespace keelson {
 // Of sources with files that the configuration names (HasNamedFiles): those (open_record_files.h).
 // Of the others, without `data_dir`: generated records (open_generated.h), which depend on `seed`.
 // Otherwise the IDX files in that directory, each pair `NAME-images-idx3-ubyte` and
-// `NAME-labels-idx1-ubyte`, either with or without ".gz":
+// `NAME-labels-idx1-ubyte`, either plain, ".gz" or ".zst":
 //   - a single pair, whatever its name: the first 80 % of its records train, the rest evaluate;
 //   - two pairs: the one with "train" in NAME trains, the one with "t10k" or "test" evaluates.
 // The subsets of `config` then select from these.
@@ -28,9 +28,9 @@ namespace keelson {
 //     training and one for evaluation; not an IDX file of unsigned bytes with the right rank;
 //     image and label counts differ; the image does not fit `example_shape`; a label is out of
 //     range; a subset is outside the set, or nothing is left in one; the model takes several
-//     features or labels.
+//     features or labels. Of data.external in any case.
 //   DATA_LOSS: a file that is truncated, has bytes after its end, a header that no file of this
-//     length can hold, or a gzip stream that is damaged.
+//     length can hold, or a gzip or zstd stream that is damaged.
 absl::StatusOr<Datasets> OpenDatasets(const v1::DataConfig& config, const RecordSchema& schema,
                                       uint64_t seed);
 

@@ -176,6 +176,7 @@ absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const Recor
     case v1::DataConfig::kNpz:
     case v1::DataConfig::kParquet:
     case v1::DataConfig::kColumnar:  // which are files
+    case v1::DataConfig::kExternal:  // which OpenDatasets refuses
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;

@@ -104,9 +104,9 @@ class RecordFilesOpener {
                      RecordMaker::Create(config_, schema_, file_system_));
     std::vector<std::unique_ptr<BlockFile>> files;
     for (const std::string& path : paths) {
-      ASSIGN_OR_RETURN(std::unique_ptr<BlockFile> file, config_.has_npz()
-                                                            ? OpenNpzBlocks(path, *maker)
-                                                            : OpenParquetBlocks(path, *maker));
+      ASSIGN_OR_RETURN(std::unique_ptr<BlockFile> file,
+                       config_.has_npz() ? OpenNpzBlocks(path, maker->needed())
+                                         : OpenParquetBlocks(path, maker->needed()));
       files.push_back(std::move(file));
     }
     return OpenBlockRecords(std::move(files), maker, config_.max_bad_records());

@@ -24,6 +24,11 @@ class FileDataset : public Dataset {
     return records_->Read(all, batch);
   }
 
+  absl::StatusOr<RecordColumns> ReadColumns(int64_t record) const override {
+    if (record < 0 || record >= num_records_) return NoRecord(record, num_records_);
+    return records_->ReadColumns(begin_ + record);
+  }
+
  private:
   const std::shared_ptr<const ReadableRecords> records_;
   const int64_t begin_;

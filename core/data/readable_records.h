@@ -7,7 +7,9 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "core/data/columns/record_columns.h"
 #include "core/data/dataset.h"
 #include "core/model/spec/batch.h"
 
@@ -26,6 +28,11 @@ class ReadableRecords {
   // OUT_OF_RANGE: there is no such record. FAILED_PRECONDITION: a file was changed. Others: the
   // format's.
   virtual absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const = 0;
+
+  // Dataset::ReadColumns; errors of Read.
+  virtual absl::StatusOr<RecordColumns> ReadColumns(int64_t record) const {
+    return RecordColumns();
+  }
 };
 
 // "FILE" or "FILE and 3 more", of `files` files.

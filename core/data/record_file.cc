@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "core/base/log.h"
@@ -13,7 +12,7 @@
 namespace keelson {
 namespace {
 
-// The content of a gzip file.
+// The content of a packed file.
 class UnpackedFile : public RandomAccessFile {
  public:
   UnpackedFile(const std::string& path, std::string content)
@@ -40,7 +39,7 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> Unpack(const std::string& path
     if (done > stream->max_content_bytes()) {
       return absl::DataLossError(absl::StrCat(path, ": expected at most ",
                                               stream->max_content_bytes(),
-                                              " bytes in a gzip file, found more; unpack it"));
+                                              " bytes in a packed file, found more; unpack it"));
     }
     if (n == kPieceBytes) continue;
     content.resize(done);
@@ -72,7 +71,7 @@ absl::StatusOr<std::unique_ptr<RecordFile>> RecordFile::Open(const std::string& 
   FileVersion version;
   version.size = content->size();
   ASSIGN_OR_RETURN(version.modified_nanos, ModifiedNanos(path, file_system));
-  const bool in_memory = absl::EndsWith(path, ".gz");
+  const bool in_memory = HasPackedSuffix(path);
   if (in_memory) {
     ASSIGN_OR_RETURN(content, Unpack(path, file_system));
   }

@@ -23,16 +23,16 @@ namespace keelson {
 // time, which takes some milliseconds.
 inline constexpr uint64_t kMinIndexedBytes = 64 << 20;
 
-// A plain file stays where it is: readers read the parts that they need. A gzip file (".gz"), which
-// has no random access, is unpacked into memory. Immutable; any number of threads may use it
-// together.
+// A plain file stays where it is: readers read the parts that they need. A packed file (".gz",
+// ".zst"), which has no random access, is unpacked into memory. Immutable; any number of threads
+// may use it together.
 class RecordFile {
  public:
   // Opens the file and loads or builds its index. An index that cannot be stored is kept in memory,
   // which the log says. `framing` and `file_system` outlive the file.
-  // INVALID_ARGUMENT: it has no record. DATA_LOSS: as RecordFraming::BuildIndex; a gzip stream is
-  // damaged or unpacks to more than kMaxGzipContentBytes. FAILED_PRECONDITION: it is
-  // not a regular file, or was changed while its index was built. Others: the file system's.
+  // INVALID_ARGUMENT: it has no record. DATA_LOSS: as RecordFraming::BuildIndex; what is packed
+  // is damaged or unpacks to more than kMaxUnpackedBytes. FAILED_PRECONDITION: it is not a regular
+  // file, or was changed while its index was built. Others: the file system's.
   static absl::StatusOr<std::unique_ptr<RecordFile>> Open(
       const std::string& path, const RecordFraming& framing,
       FileSystem* file_system = FileSystem::Real(), uint64_t min_indexed_bytes = kMinIndexedBytes);

@@ -77,23 +77,31 @@ TEST(RecordFileTest, TheEndsOfLinesAreNotRead) {
   EXPECT_EQ(Read(**file, 3), "four");
 }
 
-TEST(RecordFileTest, ReadsGzip) {
-  const std::string path = JoinPath(FreshDirectory(), "lines.gz");
-  WriteTestFile(path, GzipContent(Lines(50'000)));
-  const auto file = RecordFile::Open(path, LineFraming());
-  ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_EQ((*file)->num_records(), 50'000);
-  EXPECT_EQ(Read(**file, 49'999), LineText(49'999));
-  EXPECT_EQ(Read(**file, 7), LineText(7));
+// A packed file's name and content.
+std::vector<std::pair<std::string, std::string>> Packed(const std::string& content) {
+  return {{"lines.gz", GzipContent(content)}, {"lines.zst", ZstdContent(content)}};
 }
 
-TEST(RecordFileTest, DamagedGzip) {
-  const std::string path = JoinPath(FreshDirectory(), "lines.gz");
-  const std::string content = GzipContent(Lines(50'000));
-  WriteTestFile(path, content.substr(0, content.size() / 2));
-  const absl::Status status = RecordFile::Open(path, LineFraming()).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+TEST(RecordFileTest, ReadsPackedFiles) {
+  for (const auto& [name, content] : Packed(Lines(50'000))) {
+    const std::string path = JoinPath(FreshDirectory(), name);
+    WriteTestFile(path, content);
+    const auto file = RecordFile::Open(path, LineFraming());
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ((*file)->num_records(), 50'000);
+    EXPECT_EQ(Read(**file, 49'999), LineText(49'999));
+    EXPECT_EQ(Read(**file, 7), LineText(7));
+  }
+}
+
+TEST(RecordFileTest, DamagedPackedFiles) {
+  for (const auto& [name, content] : Packed(Lines(50'000))) {
+    const std::string path = JoinPath(FreshDirectory(), name);
+    WriteTestFile(path, content.substr(0, content.size() / 2));
+    const absl::Status status = RecordFile::Open(path, LineFraming()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+  }
 }
 
 TEST(RecordFileTest, AnEmptyFileIsAnError) {

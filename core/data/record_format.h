@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "core/data/columns/record_columns.h"
 #include "core/data/record_framing.h"
 #include "core/model/spec/batch.h"
 #include "core/model/spec/record_schema.h"
@@ -48,6 +49,10 @@ class RecordFormat {
   // and `error` is set.
   virtual bool Parse(absl::string_view bytes, int64_t row, Batch* batch,
                      RecordError* error) const = 0;
+
+  // What a record has in those columns of its file that the model takes; the byte behind the bytes
+  // may be read. Nothing: the format has no columns, or the bytes have none.
+  virtual RecordColumns Columns(absl::string_view bytes) const { return {}; }
 
  protected:
   explicit RecordFormat(RecordSchema schema) : schema_(std::move(schema)) {}

@@ -103,6 +103,10 @@ TEST_F(RecordFramingTest, DamagedFramesOfTfRecords) {
       TfRecordError(absl::StrCat("\x1f\x8b", std::string(20, 'x'))),
       "/data: record 1 at byte 0: expected a TFRecord file, found a gzip file whose name does "
       "not end with \".gz\"");
+  EXPECT_EQ(
+      TfRecordError(absl::StrCat("\x28\xb5\x2f\xfd", std::string(20, 'x'))),
+      "/data: record 1 at byte 0: expected a TFRecord file, found a zstd file whose name does "
+      "not end with \".zst\"");
   EXPECT_EQ(TfRecordError(content.substr(0, first.size() + 5)),
             "/data: record 2 at byte 19: expected a length with its checksum, found the end of the "
             "file after 5 bytes");

@@ -53,11 +53,13 @@ class FrameWalk {
   }
 
   absl::Status WrongLength(int64_t record, uint64_t offset, absl::string_view header) const {
-    constexpr absl::string_view kGzip = "\x1f\x8b";
-    if (record == 0 && absl::StartsWith(header, kGzip)) {
-      return Damaged(record, offset, "a TFRecord file",
-                     "a gzip file whose name does not end with \".gz\"");
-    }
+    constexpr absl::string_view kGzip = "\x1f\x8b", kZstd = "\x28\xb5\x2f\xfd";
+    const char* const packed =
+        record > 0                        ? nullptr
+        : absl::StartsWith(header, kGzip) ? "a gzip file whose name does not end with \".gz\""
+        : absl::StartsWith(header, kZstd) ? "a zstd file whose name does not end with \".zst\""
+                                          : nullptr;
+    if (packed != nullptr) return Damaged(record, offset, "a TFRecord file", packed);
     return Damaged(record, offset, "a length that fits its checksum",
                    record == 0 ? "another one; is it a TFRecord file?" : "another one");
   }

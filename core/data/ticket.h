@@ -37,6 +37,10 @@ class TicketSource {
   // The next ticket, nullopt when there is no more work, or an error, after which it is not called
   // again. Called by one thread at a time; may block until there is work.
   virtual absl::StatusOr<std::optional<Ticket>> Next() = 0;
+  // What Next would return without a wait, if it is a ticket. Called as Next is.
+  virtual std::optional<Ticket> Ready() { return std::nullopt; }
+  // False: Next will have to wait.
+  virtual bool has_ready() const { return false; }
 };
 
 }  // namespace keelson

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/data/columns/column_block.h"
-#include "core/data/columns/record_maker.h"
+#include "core/data/columns/file_columns.h"
 
 namespace keelson {
 
@@ -23,14 +23,14 @@ class BlockFile {
   virtual const std::string& path() const = 0;
   // How many records each block has.
   virtual std::vector<int64_t> block_records() const = 0;
-  // The columns of a RecordMaker for the records of a block. Errors name the file.
+  // The columns that the file was opened for, of the records of a block. Errors name the file.
   virtual absl::StatusOr<std::shared_ptr<const ColumnBlock>> Read(size_t block) const = 0;
   // FAILED_PRECONDITION: the file is another one than that which was opened, or is gone.
   virtual absl::Status CheckUnchanged() const = 0;
 };
 
-// The error of a file that has not the column `column` of `maker`, but those of `names`.
-absl::Status NoSuchColumn(const std::string& path, const RecordMaker& maker, size_t column,
+// The error of a file that has not the column `column` of `needed`, but those of `names`.
+absl::Status NoSuchColumn(const std::string& path, const NeededColumns& needed, size_t column,
                           const std::vector<std::string>& names);
 
 }  // namespace keelson

@@ -61,7 +61,7 @@ class BlockColumn {
   std::vector<uint64_t> ends_;
 };
 
-// In the order of RecordMaker::columns().
+// In the order of the columns that are read.
 struct ColumnBlock {
   int64_t records = 0;
   std::vector<BlockColumn> columns;

@@ -40,7 +40,7 @@ IdRule::IdRule(const DataConfig::ColumnValues& values, int64_t num_ids)
             : values.has_buckets()  ? Kind::kBuckets
                                     : Kind::kHash),
       num_ids_(num_ids),
-      salt_(FieldSalt(values.has_hash() ? values.hash().salt() : values.column())),
+      hash_(FieldSalt(values.has_hash() ? values.hash().salt() : values.column())),
       vocabulary_(Positions(values.vocabulary())),
       others_(values.vocabulary().others()),
       boundaries_(values.buckets().boundaries().begin(), values.buckets().boundaries().end()),
@@ -100,8 +100,7 @@ bool IdRule::Lookup(const ValueItem& item, uint64_t* id, std::string* expected) 
   const auto found = vocabulary_.find(text.view());
   *id = found != vocabulary_.end()
             ? found->second
-            : vocabulary_.size() +
-                  (others_ > 1 ? IdOfHash(HashValue(text.view(), salt_), others_) : 0);
+            : vocabulary_.size() + (others_ > 1 ? IdOfHash(hash_.Of(text.view()), others_) : 0);
   return true;
 }
 

@@ -30,9 +30,7 @@ class IdRule {
   bool Read(const ValueItem& item, uint64_t* id, std::string* expected) const;
   // Whether that is the hash of any text, and of an empty one where the value is missing.
   bool hashes() const { return kind_ == Kind::kHash; }
-  uint64_t HashOf(absl::string_view text) const {
-    return IdOfHash(HashValue(text, salt_), num_ids_);
-  }
+  uint64_t HashOf(absl::string_view text) const { return IdOfHash(hash_.Of(text), num_ids_); }
   // Whether a bag has an id for a value that is missing.
   bool keeps_missing() const { return integer_missing_; }
 
@@ -47,7 +45,7 @@ class IdRule {
 
   const Kind kind_;
   const int64_t num_ids_;
-  const uint64_t salt_;
+  const ValueHash hash_;
   const absl::flat_hash_map<std::string, uint64_t> vocabulary_;
   const int64_t others_;
   const std::vector<float> boundaries_;

@@ -104,11 +104,12 @@ void RecordMaker::Add(const RecordPlan& plan) {
 }
 
 size_t RecordMaker::ColumnOf(const std::string& name, const std::string& field) {
-  const auto found = std::find(columns_.begin(), columns_.end(), name);
-  if (found != columns_.end()) return found - columns_.begin();
-  columns_.push_back(name);
-  needed_by_.push_back(field);
-  return columns_.size() - 1;
+  std::vector<std::string>& columns = needed_.names;
+  const auto found = std::find(columns.begin(), columns.end(), name);
+  if (found != columns.end()) return found - columns.begin();
+  columns.push_back(name);
+  needed_.needed_by.push_back(field);
+  return columns.size() - 1;
 }
 
 std::vector<size_t> RecordMaker::ColumnsOf(const PlannedColumn& column) {

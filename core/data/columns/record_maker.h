@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "core/base/file_system.h"
 #include "core/data/columns/column_value.h"
+#include "core/data/columns/file_columns.h"
 #include "core/data/columns/id_column.h"
 #include "core/data/columns/label_column.h"
 #include "core/data/columns/number_column.h"
@@ -35,9 +36,10 @@ class RecordMaker {
 
   const RecordSchema& schema() const { return schema_; }
   // The columns that a source gives, each of them once.
-  const std::vector<std::string>& columns() const { return columns_; }
+  const std::vector<std::string>& columns() const { return needed_.names; }
   // What needs a column, for messages: "data.features[2].columns[0]".
-  const std::string& needed_by(size_t column) const { return needed_by_[column]; }
+  const std::string& needed_by(size_t column) const { return needed_.needed_by[column]; }
+  const NeededColumns& needed() const { return needed_; }
   // Of all on which it depends which values make a record.
   uint64_t fingerprint() const { return fingerprint_; }
 
@@ -68,8 +70,7 @@ class RecordMaker {
                 ColumnError* error) const;
 
   const RecordSchema schema_;
-  std::vector<std::string> columns_;
-  std::vector<std::string> needed_by_;
+  NeededColumns needed_;
   std::vector<Feature> features_;  // those that are no bags
   std::vector<Feature> bags_;
   std::vector<LabelColumn> labels_;

@@ -36,6 +36,28 @@ inline uint64_t HashValue(absl::string_view value, uint64_t salt) {
   return MixId(word, hash);
 }
 
+// HashValue under one salt, for many values: most are short or missing, and of these the size's
+// part is computed once.
+class ValueHash {
+ public:
+  explicit ValueHash(uint64_t salt)
+      : salt_(salt), empty_(MixId(0, salt)), one_word_(MixId(sizeof(uint64_t), salt)) {}
+
+  uint64_t Of(absl::string_view value) const {
+    uint64_t word = 0;
+    if (value.size() == sizeof(word)) {
+      std::memcpy(&word, value.data(), sizeof(word));
+      return MixId(word, one_word_);
+    }
+    return value.empty() ? empty_ : HashValue(value, salt_);
+  }
+
+ private:
+  uint64_t salt_;
+  uint64_t empty_;
+  uint64_t one_word_;
+};
+
 // The id that a feature of `num_ids` ids (FeatureSpec::num_ids) takes for a hash: where any id will
 // do, which 0 says, the hash itself, otherwise one of that many buckets, which are equally likely.
 constexpr uint64_t IdOfHash(uint64_t hash, int64_t num_ids) {

@@ -25,6 +25,13 @@ TEST(ValueHashTest, ZerosAtTheEndCount) {
   EXPECT_NE(HashValue("", salt), HashValue(std::string(8, '\0'), salt));
 }
 
+TEST(ValueHashTest, ManyValuesUnderOneSalt) {
+  const uint64_t salt = FieldSalt("field");
+  const ValueHash hash(salt);
+  std::string value;
+  for (char c = 'a'; c <= 't'; value += c++) EXPECT_EQ(hash.Of(value), HashValue(value, salt));
+}
+
 TEST(ValueHashTest, AnyIdOrABucketOfAllThatThereAre) {
   constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
   EXPECT_EQ(IdOfHash(kAll, 0), kAll);

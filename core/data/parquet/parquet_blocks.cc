@@ -183,7 +183,15 @@ class ParquetBlocks : public BlockFile {
  public:
   explicit ParquetBlocks(std::string path) : path_(std::move(path)) {}
 
-  absl::Status Open(const RecordMaker& maker) {
+  absl::Status Open(const NeededColumns& needed) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<arrow::Schema> schema, OpenSchema());
+    for (size_t i = 0; i < needed.names.size(); ++i) {
+      RETURN_IF_ERROR(AddColumn(needed, i, *schema));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::shared_ptr<arrow::Schema>> OpenSchema() {
     // For the errors of the file system.
     ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> file,
                      FileSystem::Real()->OpenForRead(path_));
@@ -193,10 +201,7 @@ class ParquetBlocks : public BlockFile {
     std::shared_ptr<arrow::Schema> schema;
     const arrow::Status status = reader->GetSchema(&schema);
     if (!status.ok()) return Damaged(path_, status);
-    for (size_t i = 0; i < maker.columns().size(); ++i) {
-      RETURN_IF_ERROR(AddColumn(maker, i, *schema));
-    }
-    return absl::OkStatus();
+    return schema;
   }
 
   const std::string& path() const override { return path_; }
@@ -252,13 +257,13 @@ class ParquetBlocks : public BlockFile {
     return reader;
   }
 
-  absl::Status AddColumn(const RecordMaker& maker, size_t column, const arrow::Schema& schema) {
-    const std::string& name = maker.columns()[column];
+  absl::Status AddColumn(const NeededColumns& needed, size_t column, const arrow::Schema& schema) {
+    const std::string& name = needed.names[column];
     const std::vector<int> found = schema.GetAllFieldIndices(name);
     if (found.size() != 1) {
-      if (found.empty()) return NoSuchColumn(path_, maker, column, schema.field_names());
+      if (found.empty()) return NoSuchColumn(path_, needed, column, schema.field_names());
       return absl::InvalidArgumentError(absl::StrCat(path_, ": expected one column \"", name,
-                                                     "\" (", maker.needed_by(column), "), found ",
+                                                     "\" (", needed.needed_by[column], "), found ",
                                                      found.size()));
     }
     const arrow::DataType& type = *schema.field(found.front())->type();
@@ -266,7 +271,7 @@ class ParquetBlocks : public BlockFile {
     if (!kind.has_value()) {
       return absl::InvalidArgumentError(absl::StrCat(
           path_, ": expected numbers, texts or lists of these in the column \"", name, "\" (",
-          maker.needed_by(column), "), found ", absl::Utf8SafeCHexEscape(type.ToString())));
+          needed.needed_by[column], "), found ", absl::Utf8SafeCHexEscape(type.ToString())));
     }
     names_.push_back(name);
     kinds_.push_back(*kind);
@@ -287,10 +292,23 @@ class ParquetBlocks : public BlockFile {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BlockFile>> OpenParquetBlocks(const std::string& path,
-                                                             const RecordMaker& maker) {
+                                                             const NeededColumns& needed) {
   auto blocks = std::make_unique<ParquetBlocks>(path);
-  RETURN_IF_ERROR(blocks->Open(maker));
+  RETURN_IF_ERROR(blocks->Open(needed));
   return blocks;
+}
+
+absl::StatusOr<std::vector<FileColumn>> ListParquetColumns(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<arrow::Schema> schema, ParquetBlocks(path).OpenSchema());
+  std::vector<FileColumn> columns;
+  for (const std::shared_ptr<arrow::Field>& field : schema->fields()) {
+    const size_t count = schema->GetAllFieldIndices(field->name()).size();
+    columns.push_back({field->name(), count > 1 ? absl::StrCat("one of ", count, " of this name")
+                                      : KindOf(*field->type()).has_value()
+                                          ? ""
+                                          : absl::Utf8SafeCHexEscape(field->type()->ToString())});
+  }
+  return columns;
 }
 
 }  // namespace keelson

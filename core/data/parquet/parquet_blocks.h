@@ -4,10 +4,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/data/columns/block_file.h"
-#include "core/data/columns/record_maker.h"
+#include "core/data/columns/file_columns.h"
 
 namespace keelson {
 
@@ -23,7 +24,9 @@ namespace keelson {
 // or one of another type. DATA_LOSS: it is no Parquet file, or is damaged. Others: those of opening
 // a file.
 absl::StatusOr<std::unique_ptr<BlockFile>> OpenParquetBlocks(const std::string& path,
-                                                             const RecordMaker& maker);
+                                                             const NeededColumns& needed);
+// The columns that there are, in the file's order. Errors are those of OpenParquetBlocks.
+absl::StatusOr<std::vector<FileColumn>> ListParquetColumns(const std::string& path);
 
 }  // namespace keelson
 

@@ -11,10 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
-#include "core/base/file_system.h"
 #include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 
 namespace keelson {
 namespace {
@@ -71,17 +69,12 @@ class ParquetBlocksTest : public testing::Test {
     ASSERT_TRUE(file->Close().ok());
   }
 
-  // The model takes each column as a bag.
   absl::StatusOr<std::unique_ptr<BlockFile>> Open(const std::vector<std::string>& columns) {
-    RecordSchema schema;
+    NeededColumns needed = {columns};
     for (const std::string& name : columns) {
-      schema.features.push_back({name, {}, FeatureKind::kBag});
+      needed.needed_by.push_back(absl::StrCat("the feature \"", name, "\""));
     }
-    v1::DataConfig data;
-    data.mutable_parquet();
-    const auto maker = RecordMaker::Create(data, schema, FileSystem::Real());
-    EXPECT_TRUE(maker.ok()) << maker.status();
-    return OpenParquetBlocks(path_, **maker);
+    return OpenParquetBlocks(path_, needed);
   }
   // Without the path in front.
   std::string ErrorOf(const std::vector<std::string>& columns) {
@@ -91,6 +84,16 @@ class ParquetBlocksTest : public testing::Test {
     EXPECT_EQ(text.find(path_), 0u) << text;
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;
     return text.substr(path_.size());
+  }
+  // Those that the file has, with what they are where they cannot be read.
+  std::vector<std::string> ColumnTexts() {
+    const auto columns = ListParquetColumns(path_);
+    EXPECT_TRUE(columns.ok()) << columns.status();
+    std::vector<std::string> texts;
+    for (const FileColumn& column : *columns) {
+      texts.push_back(absl::StrCat(column.name, ": ", column.unreadable));
+    }
+    return texts;
   }
   static std::vector<int64_t> Integers(const ColumnValue& value) {
     EXPECT_EQ(value.kind(), ColumnValue::Kind::kIntegers);
@@ -172,6 +175,8 @@ TEST_F(ParquetBlocksTest, ColumnsThatCannotBeTaken) {
          {"nested", nested},
          {"x", numbers}});
   EXPECT_EQ(ErrorOf({"x"}), "opened");
+  EXPECT_THAT(ColumnTexts(), ElementsAre("day: date32[day]", "price: decimal128(5, 2)",
+                                         "nested: struct<a: int64>", "x: "));
   EXPECT_EQ(ErrorOf({"y"}),
             ": expected a column \"y\" (the feature \"y\"), found day, price, nested, x");
   constexpr char kTypes[] = ": expected numbers, texts or lists of these in the column ";
@@ -183,6 +188,7 @@ TEST_F(ParquetBlocksTest, ColumnsThatCannotBeTaken) {
             absl::StrCat(kTypes, "\"nested\" (the feature \"nested\"), found struct<a: int64>"));
   Write({{"x", numbers}, {"x", numbers}});
   EXPECT_EQ(ErrorOf({"x"}), ": expected one column \"x\" (the feature \"x\"), found 2");
+  EXPECT_THAT(ColumnTexts(), ElementsAre("x: one of 2 of this name", "x: one of 2 of this name"));
 }
 
 TEST_F(ParquetBlocksTest, FilesThatAreNone) {
