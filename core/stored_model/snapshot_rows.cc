@@ -49,13 +49,7 @@ absl::Status SnapshotRows::ReadRows(size_t table, absl::Span<const uint64_t> ids
     }
     return absl::OkStatus();
   }
-  const RowOptimizer& optimizer = optimizers_.Of(table);
-  StoredRows::Wanted wanted;
-  std::vector<TableSlot> slots;
-  if (optimizer.catches_up()) slots = TableSlotsOf(optimizer.slots());
-  wanted = {slots, /*counters=*/optimizer.catches_up() || spec.expires()};
-  RETURN_IF_ERROR(stored_->Read(*found_[table], ids, wanted, &matrix_));
-  if (spec.expires()) LeaveOutExpired(spec);
+  RETURN_IF_ERROR(LookUp(table, ids));
   for (size_t i = 0; i < ids.size(); ++i) {
     const absl::Span<float> row = rows.subspan(i * spec.dim, spec.dim);
     if (matrix_.present[i]) {
@@ -64,7 +58,25 @@ absl::Status SnapshotRows::ReadRows(size_t table, absl::Span<const uint64_t> ids
       absent.Fill(ids[i], row);
     }
   }
-  if (optimizer.catches_up()) CatchUp(table, rows);
+  if (optimizers_.Of(table).catches_up()) CatchUp(table, rows);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> SnapshotRows::HasRow(size_t table, uint64_t id) {
+  if (found_[table] == nullptr) return false;
+  RETURN_IF_ERROR(LookUp(table, {id}));
+  return matrix_.present.front();
+}
+
+absl::Status SnapshotRows::LookUp(size_t table, absl::Span<const uint64_t> ids) {
+  const TableSpec& spec = tables_[table];
+  const RowOptimizer& optimizer = optimizers_.Of(table);
+  std::vector<TableSlot> slots;
+  if (optimizer.catches_up()) slots = TableSlotsOf(optimizer.slots());
+  const StoredRows::Wanted wanted = {slots,
+                                     /*counters=*/optimizer.catches_up() || spec.expires()};
+  RETURN_IF_ERROR(stored_->Read(*found_[table], ids, wanted, &matrix_));
+  if (spec.expires()) LeaveOutExpired(spec);
   return absl::OkStatus();
 }
 

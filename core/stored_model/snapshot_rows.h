@@ -40,11 +40,16 @@ class SnapshotRows : public RowSource {
 
   absl::Status ReadRows(size_t table, absl::Span<const uint64_t> ids,
                         absl::Span<float> rows) override;
+  // Whether an id has a row of its own; without one it has the values of an absent row. Errors of
+  // StoredRows::Read.
+  absl::StatusOr<bool> HasRow(size_t table, uint64_t id);
 
  private:
   SnapshotRows(std::unique_ptr<StoredRows> stored, TableOptimizers optimizers)
       : stored_(std::move(stored)), optimizers_(std::move(optimizers)) {}
 
+  // Reads rows of a table that the snapshot has into the matrix.
+  absl::Status LookUp(size_t table, absl::Span<const uint64_t> ids);
   // Makes those of the matrix absent that have expired.
   void LeaveOutExpired(const TableSpec& spec);
   // Sets the values to what they are after the steps that the rows have missed.

@@ -135,6 +135,24 @@ TEST_F(SnapshotRowsTest, ASnapshotWithoutTheTableGivesInitialValues) {
   EXPECT_EQ(Read("sgd {}", {7}), Initial(7));
 }
 
+TEST_F(SnapshotRowsTest, TellsWhetherAnIdHasARow) {
+  const auto rows = Open(ConfigWith("sgd {}"));
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_TRUE(*(*rows)->HasRow(0, 7));
+  EXPECT_FALSE(*(*rows)->HasRow(0, 6));
+  v1::TrainConfig config = ConfigWith("sgd {}");
+  config.mutable_model()->mutable_tables(0)->set_expire_after_steps(5);
+  const auto expiring = Open(config);
+  ASSERT_TRUE(expiring.ok()) << expiring.status();
+  // The last step of 7 was 3 of the ten that are done.
+  EXPECT_FALSE(*(*expiring)->HasRow(0, 7));
+  EXPECT_TRUE(*(*expiring)->HasRow(0, 8));
+  WriteTables(&files_, kPrefix, {}, 1);
+  const auto none = Open(ConfigWith("sgd {}"));
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_FALSE(*(*none)->HasRow(0, 7));
+}
+
 TEST_F(SnapshotRowsTest, RefusesATableOfOtherInitialValues) {
   v1::TrainConfig config = ConfigWith("sgd {}");
   config.mutable_train()->set_seed(6);

@@ -73,4 +73,8 @@ absl::Status StoredModel::PredictPairs(Batch* batch, PairVectors* pairs) {
   return model_->PredictPairs(*batch, pairs);
 }
 
+absl::StatusOr<bool> StoredModel::HasRow(size_t table, uint64_t id) {
+  return rows_->HasRow(table, id);
+}
+
 }  // namespace keelson

@@ -2,6 +2,8 @@
 #ifndef KEELSON_CORE_STORED_MODEL_STORED_MODEL_H_
 #define KEELSON_CORE_STORED_MODEL_STORED_MODEL_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +45,10 @@ class StoredModel {
   absl::Status Predict(Batch* batch, std::vector<float>* outputs);
   // Likewise Model::PredictPairs.
   absl::Status PredictPairs(Batch* batch, PairVectors* pairs);
+
+  // Whether the snapshot has a row for the id in a table, a position in ModelSpec::tables. Errors
+  // of SnapshotRows.
+  absl::StatusOr<bool> HasRow(size_t table, uint64_t id);
 
  private:
   StoredModel(const v1::TrainConfig& config, std::unique_ptr<Model> model);

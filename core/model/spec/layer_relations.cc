@@ -2,8 +2,6 @@
 
 #include <optional>
 
-#include "core/model/spec/layer_graph.h"
-
 namespace keelson {
 
 std::vector<std::string> InputNames(const ModelSpec& model, const LayerSpec& layer) {
@@ -11,6 +9,18 @@ std::vector<std::string> InputNames(const ModelSpec& model, const LayerSpec& lay
   names.reserve(layer.inputs.size());
   for (const ValueId input : layer.inputs) names.push_back(model.NameOf(input));
   return names;
+}
+
+std::vector<bool> FeaturesOf(const ModelSpec& model, ValueId value) {
+  std::vector<bool> needed(model.values().OutputOf(model.layers.size()));
+  needed[value] = true;
+  // Layers come after those whose outputs they take.
+  for (size_t i = model.layers.size(); i-- > 0;) {
+    if (!needed[model.values().OutputOf(i)]) continue;
+    for (const ValueId input : model.layers[i].inputs) needed[input] = true;
+  }
+  needed.resize(model.records.features.size());
+  return needed;
 }
 
 const LayerSpec* OwnerOfVariables(const ModelSpec& model, size_t layer) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model/spec/layer_graph.h"
 #include "core/model/spec/layer_spec.h"
 #include "core/model/spec/model_spec.h"
 
@@ -13,6 +14,9 @@ namespace keelson {
 
 // The names of the features and layers that the layer takes, in the order of its inputs.
 std::vector<std::string> InputNames(const ModelSpec& model, const LayerSpec& layer);
+
+// By position in RecordSchema::features, which of the features the value depends on.
+std::vector<bool> FeaturesOf(const ModelSpec& model, ValueId value);
 
 // The first of the layers before `layers[layer]` that has the same variables; null: there is none.
 // Lives as long as the model.

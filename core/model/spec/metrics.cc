@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
+#include "core/model/spec/layer_relations.h"
 
 namespace keelson {
 namespace {
@@ -81,22 +82,9 @@ absl::StatusOr<MetricSpec> InferGroupAuc(const v1::EvaluationConfig::GroupAuc& c
   return metric;
 }
 
-// Which of the features the value depends on.
-std::vector<bool> FeaturesOf(ValueId value, const ModelSpec& model) {
-  std::vector<bool> needed(model.values().OutputOf(model.layers.size()));
-  needed[value] = true;
-  // Layers come after those whose outputs they take.
-  for (size_t i = model.layers.size(); i-- > 0;) {
-    if (!needed[model.values().OutputOf(i)]) continue;
-    for (const ValueId input : model.layers[i].inputs) needed[input] = true;
-  }
-  needed.resize(model.records.features.size());
-  return needed;
-}
-
 absl::Status CheckItemsDependOn(size_t feature, const std::string& path, const ModelSpec& model) {
   const ValueId items = model.main_loss().inputs[1];
-  const std::vector<bool> taken = FeaturesOf(items, model);
+  const std::vector<bool> taken = FeaturesOf(model, items);
   if (taken[feature]) return absl::OkStatus();
   std::vector<std::string> names;
   for (size_t i = 0; i < taken.size(); ++i) {

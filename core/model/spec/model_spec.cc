@@ -260,6 +260,9 @@ std::string ModelSpec::LossText() const {
 }
 
 absl::StatusOr<ModelSpec> InferModelSpec(const v1::ModelConfig& config) {
+  if (config.has_external()) {
+    return FieldError("model.external", "expected a model of layers, found a script's variables");
+  }
   return SpecBuilder().Build(config);
 }
 

@@ -69,7 +69,7 @@ struct ModelSpec {
 // cannot share variables with the layer that it names; a table that is malformed or that no layer
 // names, or a layer that names none there is; outputs that do not fit their loss, or
 // that depends on no variable; two losses of one label; nothing to train; a tensor of more than
-// 2^31 - 1 elements.
+// 2^31 - 1 elements; an external model, which has no layers (InferVariables).
 absl::StatusOr<ModelSpec> InferModelSpec(const v1::ModelConfig& config);
 
 }  // namespace keelson
