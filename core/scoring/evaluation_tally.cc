@@ -53,7 +53,7 @@ void EvaluationTally::Add(int64_t first_record, const Batch& batch, const Evalua
   const Tensor& labels = batch.labels[*model_.main_loss().label];
   AddGroups(batch, scores);
   AddSlices(batch, scores);
-  for (int64_t row = 0; row < batch.size(); ++row) {
+  for (int64_t row = 0; row < labels.shape().num_elements(); ++row) {
     const Row each = {batch, row, first_record + row, labels.span()[row]};
     const absl::Span<float> of_row = scores.subspan(row * outputs, outputs);
     switch (model_.main_loss().kind) {

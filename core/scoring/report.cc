@@ -125,12 +125,28 @@ Json Features(const std::vector<FeatureSpec>& features, const WrongExample& exam
   return json;
 }
 
+// The first values of each column, and of each the first bytes.
+Json Columns(const RecordColumns& columns) {
+  constexpr size_t kMostBytes = 200;
+  Json json = Json::array();
+  for (const RecordColumn& column : columns) {
+    Json& each = json.emplace_back(
+        Json{{"name", column.name}, {"count", column.values.size()}, {"texts", Json::array()}});
+    for (const std::string& value : column.values) {
+      if (each["texts"].size() == WorstExamples::kValues) break;
+      each["texts"].push_back(value.substr(0, kMostBytes));
+    }
+  }
+  return json;
+}
+
 Json Wrong(const EvaluationReport& report) {
   Json json = Json::array();
   const bool classes = !IsRegression(report.loss);
   for (const WrongExample& example : report.wrong) {
     json.push_back(classes ? WrongClass(example) : WrongNumber(example));
     if (!example.features.empty()) json.back()["features"] = Features(report.features, example);
+    if (!example.columns.empty()) json.back()["columns"] = Columns(example.columns);
     if (example.input.empty()) continue;
     json.back()["input"] = {{"shape", report.input_shape.dims()}, {"values", example.input}};
   }

@@ -43,6 +43,26 @@ TEST(ReportTest, ExamplesHaveTheirFeaturesByName) {
                     {"name": "shown", "count": 0, "ids": []}])"));
 }
 
+TEST(ReportTest, ExamplesHaveTheColumnsOfTheirFile) {
+  EvaluationReport report;
+  report.loss = LossKind::kSigmoidCrossEntropy;
+  WrongExample& example = report.wrong.emplace_back();
+  example.columns = {{"city", {"Rome"}},
+                     {"age", {}},
+                     {"tags", std::vector<std::string>(40, "a")},
+                     {"text", {std::string(300, 'x')}}};
+  const auto json =
+      nlohmann::json::parse(FormatReport(report), nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json& columns = json["wrong"][0]["columns"];
+  ASSERT_EQ(columns.size(), 4u);
+  EXPECT_EQ(columns[0], nlohmann::json({{"name", "city"}, {"count", 1}, {"texts", {"Rome"}}}));
+  EXPECT_EQ(columns[1],
+            nlohmann::json({{"name", "age"}, {"count", 0}, {"texts", nlohmann::json::array()}}));
+  EXPECT_EQ(columns[2]["count"], 40);
+  EXPECT_EQ(columns[2]["texts"].size(), 32u);
+  EXPECT_EQ(columns[3]["texts"][0], std::string(200, 'x'));
+}
+
 TEST(ReportTest, RetrievalSaysHowManyItemsAndQueries) {
   EvaluationReport report;
   report.loss = LossKind::kInBatchSoftmax;

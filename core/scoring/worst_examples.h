@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/data/columns/record_columns.h"
 #include "core/model/spec/batch.h"
 
 namespace keelson {
@@ -34,6 +35,8 @@ struct WrongExample {
   std::vector<uint8_t> input = {};
   // Of any other model: by feature.
   std::vector<ExampleValues> features = {};
+  // What the record has in the columns of its file; empty: it has none, or nobody has asked.
+  RecordColumns columns = {};
 };
 
 class WorstExamples {

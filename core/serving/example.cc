@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -40,12 +41,21 @@ absl::StatusOr<float> ReadNumber(const std::string& where, const Json& value) {
   return WrongValue(where, "a number that a float can hold", FoundText(&value));
 }
 
+bool IsDigits(absl::string_view text) {
+  return text.find_first_not_of("0123456789") == absl::string_view::npos;
+}
+
 absl::StatusOr<uint64_t> ReadId(const FeatureSpec& feature, const std::string& where,
                                 const Json* value) {
   const uint64_t most = feature.num_ids == 0 ? std::numeric_limits<uint64_t>::max()
                                              : static_cast<uint64_t>(feature.num_ids) - 1;
   if (value != nullptr && value->is_number_unsigned() && value->get<uint64_t>() <= most) {
     return value->get<uint64_t>();
+  }
+  uint64_t id = 0;
+  if (value != nullptr && value->is_string() && IsDigits(value->get_ref<const std::string&>()) &&
+      absl::SimpleAtoi(value->get_ref<const std::string&>(), &id) && id <= most) {
+    return id;
   }
   return WrongValue(where, absl::StrCat("an id from 0 to ", most), FoundText(value));
 }

@@ -12,7 +12,7 @@ namespace keelson {
 // Reads `body["features"]`: an object with a value for each feature by its name, or, where the
 // model takes one feature alone, which is numbers, those numbers themselves. Of the kind
 //   numbers: as many as its shape has elements, rows first;
-//   id: one id;
+//   id: one id, a number or a text, for not all who write JSON have numbers of 64 bits;
 //   bag: a list of ids, or {"ids": [...], "weights": [...]}; each id without a weight has 1.
 // The batch has one record, and labels that say nothing.
 //

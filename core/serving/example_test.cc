@@ -64,6 +64,23 @@ TEST(ExampleTest, FeaturesByTheirNames) {
   EXPECT_THAT(batch->features[3].weights, ElementsAre(0.5f, -2.0f));
 }
 
+TEST(ExampleTest, IdsMayBeTexts) {
+  RecordSchema records;
+  records.features = {{"user", {}, FeatureKind::kId}, {"seen", {}, FeatureKind::kBag, false, 10}};
+  const auto batch =
+      Read(records, R"({"features": {"user": "18446744073709551615", "seen": ["9", 0]}})");
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_THAT(batch->features[0].ids, ElementsAre(18446744073709551615u));
+  EXPECT_THAT(batch->features[1].ids, ElementsAre(9, 0));
+  for (const char* const id : {"", "18446744073709551616", "-1", "+1", " 1", "1.0", "x"}) {
+    EXPECT_EQ(Refusal(absl::StrCat(R"({"seen": [], "user": ")", id, "\"}"), records),
+              absl::StrCat("features.user: expected an id from 0 to 18446744073709551615, found \"",
+                           id, "\""));
+  }
+  EXPECT_EQ(Refusal(R"({"user": 1, "seen": ["10"]})", records),
+            "features.seen[0]: expected an id from 0 to 9, found \"10\"");
+}
+
 TEST(ExampleTest, IdsWithoutWeightsHaveOne) {
   for (const char* const bag : {"[4, 5]", R"({"ids": [4, 5]})"}) {
     const auto batch = Read(Records(), absl::StrCat(R"({"features": )", With("bought", bag), "}"));

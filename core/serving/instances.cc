@@ -158,7 +158,7 @@ absl::StatusOr<Batch> InstanceReader::Read(const Json& body) const {
   Resize(static_cast<int64_t>(rows.size()), schema_, &batch);
   for (size_t row = 0; row < rows.size(); ++row) {
     if (maker_ != nullptr) {
-      RETURN_IF_ERROR(ReadColumns(rows[row], row, &batch));
+      RETURN_IF_ERROR(ReadColumns(InstanceText(row), rows[row], row, &batch));
       continue;
     }
     const absl::StatusOr<Batch> one = ReadExample(schema_, {{"features", rows[row]}});
@@ -171,8 +171,15 @@ absl::StatusOr<Batch> InstanceReader::Read(const Json& body) const {
   return batch;
 }
 
-absl::Status InstanceReader::ReadColumns(const Json& instance, size_t row, Batch* batch) const {
-  const std::string where = InstanceText(row);
+absl::StatusOr<Batch> InstanceReader::ReadOne(const std::string& where, const Json& columns) const {
+  Batch batch;
+  Resize(1, schema_, &batch);
+  RETURN_IF_ERROR(ReadColumns(where, columns, 0, &batch));
+  return batch;
+}
+
+absl::Status InstanceReader::ReadColumns(const std::string& where, const Json& instance, size_t row,
+                                         Batch* batch) const {
   if (!instance.is_object()) {
     return WrongValue(where, absl::StrCat("an object with ", form_), FoundText(&instance));
   }

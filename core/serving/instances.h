@@ -41,10 +41,16 @@ class InstanceReader {
   static constexpr size_t kMostInstances = 10'000;
   absl::StatusOr<Batch> Read(const nlohmann::json& body) const;
 
+  // Whether an instance has a value for each column.
+  bool has_columns() const { return maker_ != nullptr; }
+  // Reads one instance that has columns; errors begin with `where` ("columns.age").
+  absl::StatusOr<Batch> ReadOne(const std::string& where, const nlohmann::json& columns) const;
+
  private:
   InstanceReader(RecordSchema schema, std::unique_ptr<const RecordMaker> maker);
 
-  absl::Status ReadColumns(const nlohmann::json& instance, size_t row, Batch* batch) const;
+  absl::Status ReadColumns(const std::string& where, const nlohmann::json& instance, size_t row,
+                           Batch* batch) const;
 
   const RecordSchema schema_;                       // without labels
   const std::unique_ptr<const RecordMaker> maker_;  // null: instances have features

@@ -93,6 +93,25 @@ TEST_F(InstancesTest, ColumnsBecomeFeaturesAsInTraining) {
   EXPECT_THAT(batch.features[2].numbers.span(), ElementsAre(30, 31.5f, -1));
 }
 
+TEST_F(InstancesTest, OneInstanceOfColumns) {
+  OpenColumns();
+  EXPECT_TRUE(reader_->has_columns());
+  const auto batch = reader_->ReadOne("columns", Json::parse(R"({"user": "5", "seen": "3|4"})"));
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_THAT(batch->features[0].ids, ElementsAre(5));
+  EXPECT_THAT(batch->features[1].ids, ElementsAre(3, 4));
+  EXPECT_THAT(batch->features[2].numbers.span(), ElementsAre(-1));
+  const auto refusal = [&](const Json& columns) {
+    return std::string(reader_->ReadOne("columns", columns).status().message());
+  };
+  EXPECT_EQ(refusal({{"age", "old"}}), "columns.age: expected a number, found \"old\"");
+  EXPECT_EQ(refusal({{"name", "x"}}),
+            "columns: expected the columns user, seen, age, found \"name\"");
+  EXPECT_EQ(refusal(7), "columns: expected an object with the columns user, seen, age, found 7");
+  OpenFeatures();
+  EXPECT_FALSE(reader_->has_columns());
+}
+
 TEST_F(InstancesTest, BodiesThatAreNone) {
   OpenFeatures();
   EXPECT_EQ(Refusal("[]"),

@@ -55,6 +55,26 @@ TEST_F(ServedModelTest, FollowsTheSnapshots) {
   }
 }
 
+TEST_F(ServedModelTest, FollowsDeltasWithTheRowsOfTheirChains) {
+  const auto probability = [&](uint64_t user) {
+    const auto prediction = Predict(user);
+    EXPECT_TRUE(prediction.ok()) << prediction.status();
+    return prediction.ok() ? prediction->outputs.at(0) : -1;
+  };
+  job_.Commit(10, 2);
+  ASSERT_EQ(served_->Refresh(), absl::OkStatus());
+  job_.CommitDelta(20, {{8, -2.0f}});
+  ASSERT_EQ(served_->Refresh(), absl::OkStatus());
+  EXPECT_EQ(served_->step(), 20);
+  EXPECT_NEAR(probability(7), 0.880797f, 1e-6f);  // the base's
+  EXPECT_NEAR(probability(8), 0.119203f, 1e-6f);  // its own
+  job_.CommitDelta(30, {{7, -2.0f}}, /*erased=*/8);
+  EXPECT_NEAR(probability(7), 0.880797f, 1e-6f);
+  ASSERT_EQ(served_->Refresh(), absl::OkStatus());
+  EXPECT_NEAR(probability(7), 0.119203f, 1e-6f);
+  EXPECT_NEAR(probability(8), 0.5f, 1e-6f);
+}
+
 TEST_F(ServedModelTest, ASnapshotThatCannotBeReadChangesNothing) {
   job_.Commit(10, 2);
   ASSERT_EQ(served_->Refresh(), absl::OkStatus());

@@ -3,6 +3,9 @@
 #define KEELSON_CORE_SERVING_SERVED_MODEL_TESTING_H_
 
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "core/base/clock.h"
@@ -49,7 +52,31 @@ class ServedJob {
     table.spec = {"users", 1, {}};
     table.seed = 5;
     table.rows[user] = {{number}, {}, 1, 1};
-    WriteTables(FileSystem::Real(), snapshots_.SnapshotPrefix(step), {table}, 1);
+    users_ = {user};
+    newest_ = Name(step);
+    WriteTables(FileSystem::Real(), snapshots_.SnapshotPrefix(step), {table}, 1, nullptr,
+                {newest_});
+    EXPECT_EQ(snapshots_.Commit(step, RetentionPolicy()), absl::OkStatus());
+  }
+  // A delta on the snapshot before, in which these users have these numbers, and this one lost its
+  // row.
+  void CommitDelta(int64_t step, const std::map<uint64_t, float>& numbers,
+                   std::optional<uint64_t> erased = std::nullopt) {
+    TestTable table;
+    table.spec = {"users", 1, {}};
+    table.seed = 5;
+    for (const auto& [user, number] : numbers) {
+      table.rows[user] = {{number}, {}, 1, 1};
+      users_.insert(user);
+    }
+    TestLink link = {Name(step), newest_, {}, {{}}};
+    if (erased.has_value()) {
+      users_.erase(*erased);
+      link.erased[0].insert(*erased);
+    }
+    link.all = {users_};
+    newest_ = link.name;
+    WriteTables(FileSystem::Real(), snapshots_.SnapshotPrefix(step), {table}, 1, nullptr, link);
     EXPECT_EQ(snapshots_.Commit(step, RetentionPolicy()), absl::OkStatus());
   }
   void Damage(int64_t step) {
@@ -58,8 +85,14 @@ class ServedJob {
   }
 
  private:
+  static v1::SnapshotBase Name(int64_t step) {
+    return TestSnapshotName(step, 100 + static_cast<uint64_t>(step));
+  }
+
   const std::string directory_ = FreshDirectory();
   v1::TrainConfig config_;
+  v1::SnapshotBase newest_;
+  std::set<uint64_t> users_;  // that have rows in it
   CheckpointDirectory snapshots_{FileSystem::Real(), directory_, Clock::Real()};
 };
 

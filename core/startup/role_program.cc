@@ -45,6 +45,8 @@ struct CommonFlags {
   int64_t leave_within = 100;
 };
 
+// --config of a chief and a server that wait for a script.
+constexpr char kConfigFromScript[] = "script";
 // What a process gets in addition that has not ended in order, before it is ended.
 constexpr absl::Duration kHangingGrace = absl::Seconds(5);
 // Operations on files that take as long hang.
@@ -72,8 +74,9 @@ void AddMetricsFlags(CLI::App* app, CommonFlags* flags) {
 void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
   app->add_option(
       "--config", flags->config_path,
-      "A file, the TrainConfig as a text proto, the same for all roles (default: an MLP on "
-      "generated digits)");
+      "A file, the TrainConfig as a text proto, the same for all roles; \"script\", for chief and "
+      "ps_server: what the first Python script of the job proposes (default: an MLP on generated "
+      "digits)");
   ConfigOverrides* overrides = &flags->overrides;
   app->add_option("--batch_size", overrides->batch_size, "Overrides train.batch_size");
   app->add_option("--training_steps", overrides->training_steps,
@@ -115,10 +118,15 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
                   "host:port,host:port,… in order of the indexes; {0..3} in it stands for the "
                   "numbers 0 to 3: 'mnist-ps-{0..3}.mnist:2222' are four hosts")
       ->group(group);
-  app->add_option("--worker_hosts", cluster->worker_hosts,
-                  "Likewise; without them (dynamic workers) any number may come")
+  app->add_option(
+         "--worker_hosts", cluster->worker_hosts,
+         "Likewise. Where they are not listed (dynamic workers), any number may come; listed "
+         "without --ps_hosts, they hold the variables")
       ->group(group);
-  app->add_option("--chief_hosts", cluster->chief_hosts, "host:port")->group(group);
+  app->add_option(
+         "--chief_hosts", cluster->chief_hosts,
+         "host:port; where a launcher numbers the processes (RANK, mpirun), that of rank 0")
+      ->group(group);
   app->add_option("--evaluator_hosts", cluster->evaluator_hosts, "host:port")->group(group);
   app->add_option("--job_token_file", flags->job_token_file,
                   "File with the job's token, the same for all its tasks, without which no process "
@@ -126,6 +134,10 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
       ->envname("KEELSON_JOB_TOKEN_FILE")
       ->group(group);
   app->add_option("--port", cluster->port, "Port to listen on (default: the own address's)")
+      ->group(group);
+  app->add_option("--announce_host", cluster->announce_host,
+                  "Name or address at which the others reach this process, where it registers with "
+                  "the first one (default: the address that the first one sees)")
       ->group(group);
 }
 
@@ -136,15 +148,32 @@ absl::Status JoinCluster(Role role, const ClusterFlags& flags, RoleContext* cont
   return absl::OkStatus();
 }
 
-absl::StatusOr<RoleContext> ResolveContext(Role role, bool outside_job, const CommonFlags& flags) {
+absl::Status ResolveConfig(const RoleProgram& program, const CommonFlags& flags,
+                           RoleContext* context) {
+  context->config_from_script = flags.config_path == kConfigFromScript;
+  if (!context->config_from_script) {
+    ASSIGN_OR_RETURN(context->config, ResolveTrainConfig(flags.config_path, flags.overrides));
+    context->config_hash = ConfigHash(context->config);
+    return CheckFitsCluster(context->config, context->cluster);
+  }
+  if (!program.takes_config_from_script) {
+    return absl::InvalidArgumentError(
+        "--config=script: expected a file; chief and ps_server alone wait for a script that says "
+        "what is trained");
+  }
+  return ApplyToScriptConfig(flags.overrides, &context->config);
+}
+
+absl::StatusOr<RoleContext> ResolveContext(const RoleProgram& program, bool outside_job,
+                                           const CommonFlags& flags) {
+  const Role role = program.role;
   RoleContext context;
   context.self = {role, 0};
   if (!outside_job) RETURN_IF_ERROR(JoinCluster(role, flags.cluster, &context));
   if (!outside_job && !flags.job_token_file.empty()) {
     ASSIGN_OR_RETURN(context.job_token, ReadToken("--job_token_file", flags.job_token_file));
   }
-  ASSIGN_OR_RETURN(context.config, ResolveTrainConfig(flags.config_path, flags.overrides));
-  context.config_hash = ConfigHash(context.config);
+  RETURN_IF_ERROR(ResolveConfig(program, flags, &context));
   context.incarnation = RandomId();
   context.leave_within = absl::Seconds(flags.leave_within);
   context.peer = absl::StrCat(HostName(), ":", getpid());
@@ -162,8 +191,9 @@ absl::StatusOr<std::unique_ptr<HttpServer>> StartEndpoint(const CommonFlags& fla
   return StartMetricsEndpoint(options, context.telemetry.get());
 }
 
-// "nothing to do: …"; nothing: the job is not done.
+// "nothing to do: …"; nothing: the job is not done, or it is not known yet what it is.
 absl::StatusOr<std::optional<std::string>> AlreadyDone(const RoleContext& context) {
+  if (context.config_from_script) return std::nullopt;
   ASSIGN_OR_RETURN(const std::optional<int64_t> done_step, DoneStepOf(context));
   if (!done_step.has_value()) return std::nullopt;
   return absl::StrCat("nothing to do: ", context.config.checkpoint().model_dir(),
@@ -174,13 +204,15 @@ absl::StatusOr<std::optional<std::string>> AlreadyDone(const RoleContext& contex
 absl::StatusOr<std::string> Run(const RoleProgram& program, const CommonFlags& flags,
                                 StopSignal* stop) {
   const bool outside_job = program.outside_job != nullptr && program.outside_job();
-  ASSIGN_OR_RETURN(const RoleContext context, ResolveContext(program.role, outside_job, flags));
+  ASSIGN_OR_RETURN(const RoleContext context, ResolveContext(program, outside_job, flags));
   if (!outside_job) {
-    LogInfo(context.cluster.ToString(), " config=", HashToString(context.config_hash),
+    LogInfo(context.cluster.ToString(), " config=",
+            context.config_from_script ? kConfigFromScript : HashToString(context.config_hash),
             " pid=", getpid());
     ASSIGN_OR_RETURN(const std::optional<std::string> done, AlreadyDone(context));
     if (done.has_value()) {
       LogInfo(*done);
+      if (program.already_done != nullptr) program.already_done(context, stop);
       return *done;
     }
   }

@@ -28,6 +28,9 @@ struct RoleContext {
   std::string peer;
   v1::TrainConfig config;  // final
   uint64_t config_hash = 0;
+  // --config=script: a script will say what is trained. `config` has the model directory alone
+  // then, and no hash.
+  bool config_from_script = false;
   ClusterSpec cluster;
   // What --job_token_file holds, which the job's tasks show one another; empty: the job has none.
   std::string job_token;
@@ -44,12 +47,17 @@ struct RoleProgram {
   Role role = Role::kWorker;
   // First paragraph of --help.
   std::string description;
+  // Whether --config=script is accepted.
+  bool takes_config_from_script = false;
   // Adds the role's own flags to the common ones. May be null.
   std::function<void(CLI::App*)> add_flags;
   // Whether the parsed flags request work outside of any job: then neither the cluster nor the DONE
   // marker is read. The context is then that of the role's task 0, without a cluster. May be null:
   // never.
   std::function<bool()> outside_job;
+  // Is called where the model directory says that this job is done, before the program ends. May be
+  // null.
+  std::function<void(const RoleContext&, StopSignal* stop)> already_done;
   // The work, until `stop` is raised by a signal at the latest: then CANCELLED.
   std::function<absl::Status(const RoleContext&, StopSignal* stop)> run;
 };
