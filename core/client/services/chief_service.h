@@ -28,9 +28,19 @@ class ChiefService {
                                v1::SetModeResponse* response) = 0;
   virtual absl::Status EndTraining(const v1::EndTrainingRequest& request,
                                    v1::EndTrainingResponse* response) = 0;
+  virtual absl::Status SaveSnapshot(const v1::SaveSnapshotRequest& request,
+                                    v1::SaveSnapshotResponse* response) = 0;
   virtual absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) = 0;
   virtual absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                              v1::AcknowledgeEvaluationResponse* response) = 0;
+  virtual absl::Status ProposeJob(const v1::ProposeJobRequest& request,
+                                  v1::ProposeJobResponse* response) = 0;
+  // Only a chief whose cluster does not list its tasks takes it: others refuse.
+  virtual absl::Status AnnounceHost(const v1::AnnounceHostRequest& request,
+                                    v1::AnnounceHostResponse* response) {
+    return absl::FailedPreconditionError(
+        "AnnounceHost: this chief's cluster lists the addresses of its tasks");
+  }
   virtual absl::Status GetJobStatus(const v1::GetJobStatusRequest& request,
                                     v1::JobStatus* response) = 0;
 };

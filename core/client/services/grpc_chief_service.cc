@@ -12,6 +12,9 @@ namespace {
 
 using ChiefStub = v1::ChiefService::StubInterface;
 
+// A large model's snapshot takes minutes.
+constexpr absl::Duration kLongestSave = absl::Minutes(10);
+
 absl::Status NotAChief(absl::string_view address) {
   return absl::UnimplementedError(
       absl::StrCat(address, " is not a chief: it does not offer keelson.v1.ChiefService"));
@@ -53,12 +56,24 @@ class GrpcChiefService : public ChiefService {
                            v1::EndTrainingResponse* response) override {
     return Call(&ChiefStub::EndTraining, request, response, timeout_);
   }
+  absl::Status SaveSnapshot(const v1::SaveSnapshotRequest& request,
+                            v1::SaveSnapshotResponse* response) override {
+    return Call(&ChiefStub::SaveSnapshot, request, response, timeout_ + kLongestSave);
+  }
   absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) override {
     return Call(&ChiefStub::Leave, request, response, timeout_);
   }
   absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                      v1::AcknowledgeEvaluationResponse* response) override {
     return Call(&ChiefStub::AcknowledgeEvaluation, request, response, timeout_);
+  }
+  absl::Status ProposeJob(const v1::ProposeJobRequest& request,
+                          v1::ProposeJobResponse* response) override {
+    return Call(&ChiefStub::ProposeJob, request, response, timeout_);
+  }
+  absl::Status AnnounceHost(const v1::AnnounceHostRequest& request,
+                            v1::AnnounceHostResponse* response) override {
+    return Call(&ChiefStub::AnnounceHost, request, response, timeout_);
   }
   absl::Status GetJobStatus(const v1::GetJobStatusRequest& request,
                             v1::JobStatus* response) override {

@@ -158,7 +158,7 @@ TEST_F(GrpcChiefServiceTest, CallsThatWaitHaveTheirTimeAndSomeMore) {
 }
 
 TEST_F(GrpcChiefServiceTest, AChiefOfAnotherBuildIsRefusedWithBothVersions) {
-  for (const absl::string_view protocol : {"", "7"}) {
+  for (const absl::string_view protocol : {"", "of-another-build"}) {
     echo_.ShowProtocol(protocol);
     v1::RegisterResponse registered;
     EXPECT_EQ(client_->Register({}, &registered),

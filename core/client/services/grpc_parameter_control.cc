@@ -1,5 +1,6 @@
 #include "core/client/services/grpc_parameter_control.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -18,14 +19,16 @@ namespace {
 using ParameterStub = v1::ParameterService::StubInterface;
 
 constexpr absl::Duration kControlTimeout = absl::Seconds(5);
-constexpr absl::Duration kCommitTimeout = absl::Seconds(60);
+constexpr absl::Duration kLongestReplicaTimeout = absl::Seconds(10);
+constexpr size_t kSmallState = 1 << 20;
 constexpr absl::Duration kFileTimeout = absl::Minutes(30);
 
 class GrpcParameterControl : public ParameterControl {
  public:
   GrpcParameterControl(const std::string& peer, const std::string& address,
-                       const Credentials& credentials)
-      : peer_(absl::StrCat(peer, " at ", address)),
+                       const Credentials& credentials, const ControlDeadlines& deadlines)
+      : deadlines_(deadlines),
+        peer_(absl::StrCat(peer, " at ", address)),
         claim_(credentials.claim),
         connection_(address, credentials.channel) {}
 
@@ -80,16 +83,36 @@ class GrpcParameterControl : public ParameterControl {
   }
   absl::Status CommitRound(const v1::CommitRoundRequest& request,
                            v1::CommitRoundResponse* response) override {
-    return Call(&ParameterStub::CommitRound, request, response, kCommitTimeout);
+    return Call(&ParameterStub::CommitRound, request, response, deadlines_.commit);
+  }
+  absl::Status ReplicateShard(const v1::ReplicateShardRequest& request,
+                              v1::InitializeShardResponse* response) override {
+    return FileCall(&ParameterStub::ReplicateShard, request, response);
+  }
+  absl::Status ReplicateRound(const v1::ReplicateRoundRequest& request,
+                              v1::ReplicateRoundResponse* response) override {
+    return Call(&ParameterStub::ReplicateRound, request, response,
+                std::min(deadlines_.commit, kLongestReplicaTimeout));
+  }
+  absl::Status ReadShard(const v1::ReadShardRequest& request, ShardSink sink) override {
+    return Read<v1::InitializeChunk>(&ParameterStub::ReadShard, request, kFileTimeout, sink);
+  }
+  absl::Status ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) override {
+    return Read<v1::RoundChunk>(&ParameterStub::ReadRound, request,
+                                std::min(deadlines_.commit, kLongestReplicaTimeout), sink);
   }
   absl::Status ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
                               v1::ShardStatus* response) override {
-    return Call(&ParameterStub::ChiefHeartbeat, request, response, kControlTimeout);
+    // The job's state may be large.
+    const absl::Duration timeout =
+        request.job_state().size() < kSmallState ? deadlines_.heartbeat : kControlTimeout;
+    return Call(&ParameterStub::ChiefHeartbeat, request, response, timeout);
   }
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                          v1::ShardStatus* response) override {
     // Anyone may ask, in any build.
-    return Call(&ParameterStub::GetStatus, request, response, kControlTimeout, /*checks=*/false);
+    return Call(&ParameterStub::GetStatus, request, response, deadlines_.heartbeat,
+                /*checks=*/false);
   }
   absl::Status FindChief(const v1::FindChiefRequest& request,
                          v1::FindChiefResponse* response) override {
@@ -135,6 +158,24 @@ class GrpcParameterControl : public ParameterControl {
     if (!status.ok()) return FromGrpcStatus(status, peer_);
     return checks ? CheckAnswer(*context, peer_) : absl::OkStatus();
   }
+  // Reads the messages of a stream to its end.
+  template <typename Chunk, typename Request>
+  absl::Status Read(std::unique_ptr<grpc::ClientReaderInterface<Chunk>> (ParameterStub::*method)(
+                        grpc::ClientContext*, const Request&),
+                    const Request& request, absl::Duration timeout,
+                    absl::FunctionRef<absl::Status(Chunk)> sink) const {
+    grpc::ClientContext context;
+    Prepare(claim_, timeout, &context);
+    const StopCallback cancel(&file_calls_end_, [&context] { context.TryCancel(); });
+    const std::unique_ptr<ParameterStub> stub = this->stub();
+    const auto reader = ((*stub).*method)(&context, request);
+    Chunk chunk;
+    absl::Status taken;
+    while (taken.ok() && reader->Read(&chunk)) taken = sink(std::move(chunk));
+    if (!taken.ok()) context.TryCancel();
+    const absl::Status status = Ended(FromGrpcStatus(reader->Finish(), peer_));
+    return taken.ok() ? status : taken;
+  }
   std::unique_ptr<ParameterStub> stub() const {
     return v1::ParameterService::NewStub(connection_.channel());
   }
@@ -152,6 +193,7 @@ class GrpcParameterControl : public ParameterControl {
     return absl::OkStatus();
   }
 
+  const ControlDeadlines deadlines_;
   const std::string peer_;
   const Claim claim_;
   const Connection connection_;
@@ -162,8 +204,9 @@ class GrpcParameterControl : public ParameterControl {
 
 std::unique_ptr<ParameterControl> ConnectParameterControl(const std::string& peer,
                                                           const std::string& address,
-                                                          const Credentials& credentials) {
-  return std::make_unique<GrpcParameterControl>(peer, address, credentials);
+                                                          const Credentials& credentials,
+                                                          const ControlDeadlines& deadlines) {
+  return std::make_unique<GrpcParameterControl>(peer, address, credentials, deadlines);
 }
 
 }  // namespace keelson

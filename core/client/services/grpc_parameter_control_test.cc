@@ -284,7 +284,7 @@ TEST_F(GrpcParameterControlTest, CallsAboutFilesAreCancelledAndOthersAreNot) {
 }
 
 TEST_F(GrpcParameterControlTest, AServerOfAnotherBuildIsRefusedWithBothVersions) {
-  for (const absl::string_view protocol : {"", "7"}) {
+  for (const absl::string_view protocol : {"", "of-another-build"}) {
     echo_.ShowProtocol(protocol);
     v1::ShardStatus status;
     EXPECT_EQ(client_->ChiefHeartbeat({}, &status),

@@ -36,7 +36,8 @@ absl::StatusOr<v1::RegisterResponse> MembershipClient::Register(
     v1::RegisterResponse response;
     const absl::Status status =
         CallWithRetries(options_.retry, "waiting for the chief", clock_, stop_, [&] {
-          absl::Status answer = chief_->Register(request, &response);
+          absl::Status answer = options_.prepare == nullptr ? absl::OkStatus() : options_.prepare();
+          if (answer.ok()) answer = chief_->Register(request, &response);
           // A restarted chief grants the holder a whole lease of its own.
           if (IsTransient(answer)) give_up.reset();
           return answer;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ class MembershipClient {
     std::string device;
     // RegisterRequest.step_bound, in whole seconds; zero: none.
     absl::Duration step_bound;
+    // Called before each request to register, whose errors are treated alike; null: nothing. A
+    // script says there what the job is.
+    std::function<absl::Status()> prepare = nullptr;
     // Retries while the chief is away.
     RetryOptions retry;
     // Retries while another incarnation holds the task. The holder may be the caller's dead

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "core/client/services/bulk_server.h"
 #include "core/client/services/table_rows.h"
 #include "core/wire/wire_layout.h"
 
@@ -74,9 +75,9 @@ struct PushResult {
 // are, and the caller pulls before it computes the next one. At depth 2 it drains before such a
 // Begin.
 //
-// Used by one thread. Every call retries while a server is unreachable (see RetryOptions), and
-// returns CANCELLED when the owner's stop signal is raised meanwhile. Other errors, and UNAVAILABLE
-// after the last retry, are final.
+// Used by one thread, except SetServers. Every call retries while a server is unreachable (see
+// RetryOptions), and returns CANCELLED when the owner's stop signal is raised meanwhile. Other
+// errors, and UNAVAILABLE after the last retry, are final.
 class ParameterClient {
  public:
   virtual ~ParameterClient() = default;
@@ -107,11 +108,17 @@ class ParameterClient {
   virtual void Begin(int64_t step, std::optional<Aggregation> aggregation = std::nullopt) = 0;
   // gradients()[variable] is complete and will not be modified before the next gradients().
   virtual void Offer(size_t variable) = 0;
-  // After the last Offer: all gradients are complete. At depth 1, without an Aggregation, waits
-  // until the step's values of another variable have arrived whole and returns its position, so
-  // that the caller can use them while others are on their way. A variable is returned again when
-  // its server was initialised again meanwhile: its array was rewritten, and values read before are
-  // invalid. Returns nothing when all have arrived, or there is nothing to wait for.
+  // The variable has no gradient in this step: what the servers have of it, optimizer slots
+  // included, stays as it is, while gradients of zeros would move momenta and averages. Nothing of
+  // it is sent, and its values come back all the same. Not with an Aggregation, whose mean needs
+  // every part. No effect on a variable that was offered.
+  virtual void Omit(size_t variable) = 0;
+  // After the last Offer: all gradients are complete, or omitted. At depth 1, without an
+  // Aggregation, waits until the step's values of another variable have arrived whole and returns
+  // its position, so that the caller can use them while others are on their way. A variable is
+  // returned again when its server was initialised again meanwhile: its array was rewritten, and
+  // values read before are invalid. Returns nothing when all have arrived, or there is nothing to
+  // wait for.
   virtual absl::StatusOr<std::optional<size_t>> NextValues() = 0;
   // All gradients are complete. Returns the step that has been acknowledged: at depth 1 this one,
   // at depth 2 the one before, or none after the first. A step is applied, or added to its round,
@@ -120,6 +127,11 @@ class ParameterClient {
 
   // Waits for the step that is still under way at depth 2, if any; for example before leaving.
   virtual absl::StatusOr<std::optional<PushResult>> Drain() = 0;
+
+  // `servers[s]` has shard s from now on. Thread-safe, also during another call, which goes on
+  // there: what was sent to a server that a shard has left, and was not acknowledged, is sent again
+  // to the new one. Ignored, with a line in the log, unless there is one for each shard.
+  virtual void SetServers(std::vector<BulkServer> servers) = 0;
 };
 
 }  // namespace keelson

@@ -43,6 +43,25 @@ class ParameterControl {
                                       v1::ShardStatus* response) = 0;
   virtual absl::Status CommitRound(const v1::CommitRoundRequest& request,
                                    v1::CommitRoundResponse* response) = 0;
+  // Replicas of shards, which only processes that train keep: others refuse.
+  virtual absl::Status ReplicateShard(const v1::ReplicateShardRequest& request,
+                                      v1::InitializeShardResponse* response) {
+    return NoReplicas();
+  }
+  virtual absl::Status ReplicateRound(const v1::ReplicateRoundRequest& request,
+                                      v1::ReplicateRoundResponse* response) {
+    return NoReplicas();
+  }
+  // `sink` takes the messages in order; an error of it ends the call and is returned.
+  using ShardSink = absl::FunctionRef<absl::Status(v1::InitializeChunk chunk)>;
+  virtual absl::Status ReadShard(const v1::ReadShardRequest& request, ShardSink sink) {
+    return NoReplicas();
+  }
+  using RoundSink = absl::FunctionRef<absl::Status(v1::RoundChunk chunk)>;
+  virtual absl::Status ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) {
+    return NoReplicas();
+  }
+
   virtual absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                                  v1::ShardStatus* response) = 0;
   virtual absl::Status FindChief(const v1::FindChiefRequest& request,
@@ -54,6 +73,11 @@ class ParameterControl {
   // WriteSnapshot and their streamed forms), and later ones, with CANCELLED; what a server has
   // begun, it may complete. Calls within a process are not ended.
   virtual void CancelFileCalls() {}
+
+ private:
+  static absl::Status NoReplicas() {
+    return absl::FailedPreconditionError("this server keeps no replicas of shards");
+  }
 };
 
 }  // namespace keelson

@@ -43,6 +43,10 @@ class TableRows {
   // fail (FAILED_PRECONDITION). INVALID_ARGUMENT: they are not of as many tables or elements as
   // values().
   virtual absl::Status Offer(absl::Span<const absl::Span<const float>> gradients) = 0;
+  // Likewise, of the rows of `ids`, whosever values() are; no rows need have been fetched. Also
+  // INVALID_ARGUMENT as Want.
+  virtual absl::Status OfferOf(std::shared_ptr<const RowIds> ids,
+                               absl::Span<const absl::Span<const float>> gradients) = 0;
 };
 
 }  // namespace keelson
