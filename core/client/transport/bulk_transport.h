@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "core/base/mutex.h"
 #include "core/client/services/bulk_handler.h"
+#include "core/client/services/bulk_server.h"
 #include "core/wire/bulk_messages.h"
 #include "core/wire/byte_rope.h"
 
@@ -48,6 +49,9 @@ class BulkTransport {
   // Gives up the connections to a shard and makes new ones. Calls under way fail with UNAVAILABLE,
   // and nothing holds their requests after their completion.
   virtual void Reset(size_t shard) = 0;
+
+  // As Reset, and the shard is with this server from now on.
+  virtual void Redirect(size_t shard, const BulkServer& server) = 0;
 };
 
 // A transport to servers in the same process: a call runs within Start.
@@ -62,6 +66,8 @@ class InlineBulkTransport : public BulkTransport {
   std::optional<BulkCompletion> Next(absl::Duration timeout) override;
   void Wake() override;
   void Reset(size_t shard) override {}
+  // The handlers stay.
+  void Redirect(size_t shard, const BulkServer& server) override {}
 
  private:
   const std::vector<BulkHandler*> shards_;

@@ -11,25 +11,27 @@
 
 namespace keelson {
 
-GrpcBulkTransport::GrpcBulkTransport(std::vector<BulkServer> servers, Credentials credentials,
-                                     int connections)
+GrpcBulkTransport::Shard::Shard(const BulkServer& server)
+    : address(server.address), peer(absl::StrCat(server.name, " at ", server.address)) {}
+
+GrpcBulkTransport::GrpcBulkTransport(const std::vector<BulkServer>& servers,
+                                     Credentials credentials, int connections, bool local_sockets)
     : channel_credentials_(std::move(credentials.channel)),
       connections_(std::max(1, connections)),
+      local_sockets_(local_sockets),
       paths_{BulkMethodPath(BulkMethod::kPull), BulkMethodPath(BulkMethod::kPush),
              BulkMethodPath(BulkMethod::kPushPull)},
       calls_(std::move(credentials.claim)) {
-  for (size_t s = 0; s < servers.size(); ++s) {
-    Shard& shard = shards_.emplace_back();
-    shard.peer = absl::StrCat("ps-", s, " at ", servers[s].address);
-    shard.server = std::move(servers[s]);
-  }
+  for (const BulkServer& server : servers) shards_.emplace_back(server);
 }
 
 void GrpcBulkTransport::Connect(Shard* shard) const {
-  const BulkServer& server = shard->server;
-  const std::string address = server.local_socket ? BulkAddress(server.address) : server.address;
+  const std::string address = local_sockets_ ? BulkAddress(shard->address) : shard->address;
   for (int c = 0; c < connections_; ++c) {
-    shard->channels.push_back(CreateChannel(address, channel_credentials_));
+    std::shared_ptr<grpc::Channel> channel;
+    if (IsLocalSocket(address)) channel = ConnectLocalChannel(address);
+    if (channel == nullptr) channel = CreateChannel(shard->address, channel_credentials_);
+    shard->channels.push_back(std::move(channel));
   }
 }
 
@@ -60,6 +62,14 @@ void GrpcBulkTransport::Reset(size_t shard) {
   Shard& peer = shards_[shard];
   for (const auto& channel : peer.channels) calls_.Cancel(channel.get());
   peer.channels.clear();
+}
+
+void GrpcBulkTransport::Redirect(size_t shard, const BulkServer& server) {
+  Reset(shard);
+  Shard& peer = shards_[shard];
+  const int calls_under_way = peer.calls_under_way;
+  peer = Shard(server);
+  peer.calls_under_way = calls_under_way;
 }
 
 }  // namespace keelson
