@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/client/plan/wire_plan.h"
 
@@ -114,6 +115,9 @@ ExchangeOptions ToExchangeOptions(const Options& options, uint64_t placement_fin
   exchange.placement_fingerprint = placement_fingerprint;
   exchange.retry = options.retry;
   exchange.max_in_flight = std::max(1, options.max_in_flight);
+  exchange.servers = options.servers;
+  exchange.names_shards = options.names_shards;
+  exchange.first_shard = options.first_shard;
   exchange.call_timeout = options.call_timeout;
   for (const RowPartitionRun held : rows.held) exchange.shards_with_rows.push_back(held.count > 0);
   return exchange;
@@ -175,6 +179,12 @@ void ShardedParameterClient::Offer(size_t variable) {
   driver_.Ready(slot_, offers_.Offer(variable));
 }
 
+void ShardedParameterClient::Omit(size_t variable) {
+  if (offers_.offered(variable)) return;
+  driver_.Omit(slot_, variable);
+  Offer(variable);
+}
+
 // Without the rows the step would never land.
 absl::Status ShardedParameterClient::OfferRest() {
   if (rows_ != nullptr) RETURN_IF_ERROR(rows_->CheckOffered());
@@ -208,6 +218,15 @@ absl::StatusOr<std::optional<PushResult>> ShardedParameterClient::Drain() {
 absl::StatusOr<std::optional<PushResult>> ShardedParameterClient::FinishUnderWay() {
   if (!under_way_.has_value()) return std::exchange(finished_, std::nullopt);
   return driver_.Finish(*std::exchange(under_way_, std::nullopt));
+}
+
+void ShardedParameterClient::SetServers(std::vector<BulkServer> servers) {
+  const size_t shards = driver_.plans().size();
+  if (servers.size() != shards) {
+    LogError("servers: expected one for each of ", shards, " shards, found ", servers.size());
+    return;
+  }
+  driver_.SetServers(std::move(servers));
 }
 
 }  // namespace keelson

@@ -49,6 +49,10 @@ class ShardedParameterClient : public ParameterClient {
     bool background = false;
     // The most messages in flight at each server, which may grant fewer.
     int max_in_flight = 4;
+    // ExchangeOptions
+    std::vector<BulkServer> servers;
+    bool names_shards = false;
+    size_t first_shard = 0;
     // The deadline of one attempt.
     absl::Duration call_timeout = absl::Seconds(60);
     // The caller's memory instead of the client's own; outlives the client.
@@ -75,9 +79,11 @@ class ShardedParameterClient : public ParameterClient {
   absl::Status Pull() override;
   void Begin(int64_t step, std::optional<Aggregation> aggregation = std::nullopt) override;
   void Offer(size_t variable) override;
+  void Omit(size_t variable) override;
   absl::StatusOr<std::optional<size_t>> NextValues() override;
   absl::StatusOr<std::optional<PushResult>> End() override;
   absl::StatusOr<std::optional<PushResult>> Drain() override;
+  void SetServers(std::vector<BulkServer> servers) override;
 
  private:
   ShardedParameterClient(ExchangeMemory memory, ShardPlans plans, TablePlan rows,

@@ -75,6 +75,25 @@ TEST_F(ClientTest, MessageIsSentWhenItsGradientsAreOffered) {
   EXPECT_EQ(shard_.calls.size(), 2u);
 }
 
+TEST_F(ClientTest, OmittedVariablesAreNotSentAndTheirValuesComeBack) {
+  ASSERT_TRUE(client_->Pull().ok());
+  shard_.SetValues(5);
+  shard_.calls.clear();
+  client_->Begin(0);
+  Fill(client_->gradients()[1], 2);
+  client_->Offer(1);
+  client_->Omit(1);  // Too late.
+  client_->Omit(0);
+  const auto pushed = client_->End();
+  ASSERT_TRUE(pushed.ok()) << pushed.status();
+  EXPECT_LT((*pushed)->bytes_pushed, 1000);
+  EXPECT_EQ(Uniform(client_->values()[0]), 5);
+  EXPECT_EQ(Uniform(client_->values()[1]), 3);
+  Fill(client_->gradients()[0], 1);
+  ASSERT_TRUE(Push(1).ok());
+  EXPECT_EQ(Uniform(client_->values()[0]), 4) << "another step has it again";
+}
+
 TEST_F(ClientTest, StalenessCountsPushesOfOthers) {
   ASSERT_TRUE(client_->Pull().ok());
   EXPECT_EQ((*Push(0))->staleness, 0);

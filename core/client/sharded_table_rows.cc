@@ -31,28 +31,42 @@ void ShardedTableRows::BeginStep(size_t slot, bool aggregated) {
 }
 
 absl::Status ShardedTableRows::Offer(absl::Span<const absl::Span<const float>> gradients) {
-  RETURN_IF_ERROR(CheckGradients(gradients));
+  return OfferRows(batch_.get(), gradients);
+}
+
+absl::Status ShardedTableRows::OfferOf(std::shared_ptr<const RowIds> ids,
+                                       absl::Span<const absl::Span<const float>> gradients) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const BatchIds> batch,
+                   BatchIds::Create(layout_.tables, std::move(ids)));
+  return OfferRows(batch.get(), gradients);
+}
+
+absl::Status ShardedTableRows::OfferRows(const BatchIds* batch, TableGradients gradients) {
+  RETURN_IF_ERROR(CheckGradients(batch, gradients));
   offered_ = true;
-  under_way_ = RowTransfer::ForPush(&layout_, driver_->plans(), *batch_, gradients,
+  under_way_ = RowTransfer::ForPush(&layout_, driver_->plans(), *batch, gradients,
                                     aggregated_ ? nullptr : wanted_, std::move(spare_));
   driver_->RowsReady(slot_, under_way_);
   return absl::OkStatus();
 }
 
-absl::Status ShardedTableRows::CheckGradients(TableGradients gradients) const {
-  if (batch_ == nullptr || offered_) {
+absl::Status ShardedTableRows::CheckGradients(const BatchIds* batch,
+                                              TableGradients gradients) const {
+  if (batch == nullptr || offered_) {
     return absl::FailedPreconditionError(
         offered_ ? "rows: expected gradients once in a step, found them again"
                  : "rows: expected gradients of rows that were fetched, found none fetched");
   }
-  if (gradients.size() != values_.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("rows: expected gradients of ", values_.size(),
+  const RowIds& ids = *batch->ids();
+  if (gradients.size() != ids.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("rows: expected gradients of ", ids.size(),
                                                    " tables, found ", gradients.size()));
   }
-  for (size_t t = 0; t < values_.size(); ++t) {
-    if (gradients[t].size() == values_[t].size()) continue;
+  for (size_t t = 0; t < ids.size(); ++t) {
+    const size_t elements = ids[t].size() * static_cast<size_t>(layout_.tables[t].dim);
+    if (gradients[t].size() == elements) continue;
     return absl::InvalidArgumentError(absl::StrCat("rows of table \"", layout_.tables[t].name,
-                                                   "\": expected gradients of ", values_[t].size(),
+                                                   "\": expected gradients of ", elements,
                                                    " elements, found ", gradients[t].size()));
   }
   return absl::OkStatus();

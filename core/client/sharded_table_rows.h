@@ -27,6 +27,8 @@ class ShardedTableRows : public TableRows {
   const std::shared_ptr<const RowIds>& ids() const override;
   absl::Span<const absl::Span<const float>> values() const override { return values_; }
   absl::Status Offer(absl::Span<const absl::Span<const float>> gradients) override;
+  absl::Status OfferOf(std::shared_ptr<const RowIds> ids,
+                       absl::Span<const absl::Span<const float>> gradients) override;
 
   const TablePlan& layout() const { return layout_; }
 
@@ -39,7 +41,8 @@ class ShardedTableRows : public TableRows {
   void Landed();
 
  private:
-  absl::Status CheckGradients(TableGradients gradients) const;
+  absl::Status OfferRows(const BatchIds* batch, TableGradients gradients);
+  absl::Status CheckGradients(const BatchIds* batch, TableGradients gradients) const;
 
   const TablePlan layout_;
   ExchangeDriver* const driver_;

@@ -189,6 +189,25 @@ TEST_P(TableRowsTest, APullWithoutAWishFetchesTheSameRowsAgain) {
   EXPECT_THAT(RowOf(1, 10), ElementsAre(7, 8, 9));
 }
 
+TEST_P(TableRowsTest, GradientsMayBeOfOtherRowsThanThoseThatAreThere) {
+  Make();
+  const std::vector<float> gradient(6, 2);
+  const std::vector<absl::Span<const float>> gradients = {{}, gradient};
+  client_->Begin(0);
+  client_->Offer(0);
+  EXPECT_EQ(rows_->OfferOf(Ids({}, {10}), gradients).message(),
+            "rows of table \"users\": expected gradients of 3 elements, found 6");
+  ASSERT_TRUE(rows_->Want(Ids({}, {10, 12})).ok());
+  ASSERT_EQ(rows_->OfferOf(Ids({}, {10, 11}), gradients), absl::OkStatus());
+  EXPECT_EQ(rows_->OfferOf(Ids({}, {10, 11}), gradients).code(),
+            absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(client_->End().ok());
+  EXPECT_THAT(RowOf(1, 10), ElementsAre(3, 3, 3)) << "its own update";
+  EXPECT_THAT(RowOf(1, 12), ElementsAre(5, 5, 5));
+  EXPECT_THAT(Stored(1, 11), ElementsAre(3, 3, 3));
+  ExpectValuesAreThoseOfTheServers();
+}
+
 TEST_P(TableRowsTest, AnotherWishReplacesTheOneBefore) {
   Make();
   Pull(Ids({}, {10}));

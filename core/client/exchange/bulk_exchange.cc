@@ -27,6 +27,7 @@ BulkExchange::BulkExchange(ExchangeOptions options, const ShardPlans* plans, Exc
       transport_(transport),
       clock_(clock),
       stop_(stop),
+      servers_(options.servers),
       landings_(*plans, memory->num_variables()),
       calls_(std::move(options), plans, memory),
       sender_(&calls_, memory, transport, clock),
@@ -55,6 +56,12 @@ void BulkExchange::BeginPull(std::shared_ptr<RowTransfer> rows) {
   step->first_ready = clock_->Monotonic();
   step->rows = std::move(rows);
   calls_.AddRowCalls(BulkMethod::kPull, step);
+}
+
+void BulkExchange::Omit(size_t slot, size_t variable) {
+  std::vector<uint8_t>& absent = calls_.step(slot).absent;
+  absent.resize(memory_->num_variables());
+  absent[variable] = 1;
 }
 
 void BulkExchange::MessageReady(size_t slot, MessageId id) {
@@ -128,6 +135,15 @@ void BulkExchange::CompleteStep(ExchangeStep* step) {
   step->result.duration = now - step->first_ready.value_or(now);
 }
 
+void BulkExchange::SetServers(const std::vector<BulkServer>& servers) {
+  servers_.resize(servers.size());
+  for (size_t s = 0; s < servers.size(); ++s) {
+    if (servers[s] == servers_[s]) continue;
+    servers_[s] = servers[s];
+    sender_.Redirect(s, servers[s]);
+  }
+}
+
 // ---- Driving.
 
 bool BulkExchange::Drive(absl::Duration timeout) {
@@ -169,7 +185,7 @@ void BulkExchange::Abandon() {
 void BulkExchange::Handle(BulkCompletion completion) {
   const CallId id = FromTag(completion.tag);
   sender_.NoteEnded(id);
-  if (!status_.ok()) return;
+  if (!status_.ok() || sender_.RepeatRedirected(id)) return;
   absl::Status status = completion.status;
   // A server that has no room for a message at the moment refuses it as RESOURCE_EXHAUSTED.
   if (IsTransient(status) || absl::IsResourceExhausted(status)) {

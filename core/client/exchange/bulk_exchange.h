@@ -32,7 +32,9 @@ namespace keelson {
 // the step before was answered: a server takes the sequence numbers of a block in ascending order
 // only. At each server at most min(max_in_flight, its credits) are in flight. A call that fails
 // because the server is unreachable is repeated with the same bytes after a pause in real time;
-// RetryOptions::give_up_after counts from the message's first attempt.
+// RetryOptions::give_up_after counts from the message's first attempt. A shard may move to another
+// server: what the one before has not acknowledged by then is sent to the new one with the same
+// bytes, and answers that it gives later do not count.
 //
 // Rows of tables ride on the last message of a shard's plan. What does not fit follows in messages
 // of their own, whose number is another in each step; they are the last parts of the push. With
@@ -46,7 +48,10 @@ class BulkExchange {
   // The slot must be free: its last step was published. With an aggregation the messages are pushed
   // and their answers have no values.
   void BeginStep(size_t slot, int64_t step, std::optional<Aggregation> aggregation = std::nullopt);
-  // All gradients of the message's blocks are complete.
+  // The step has no gradient of the variable: what it has at servers stays as it is. Before
+  // MessageReady of its blocks, and not with an aggregation.
+  void Omit(size_t slot, size_t variable);
+  // All gradients of the message's blocks are complete, or omitted.
   void MessageReady(size_t slot, MessageId id);
   // The step's rows are complete. With an aggregation none are wanted.
   void RowsReady(size_t slot, std::shared_ptr<RowTransfer> rows);
@@ -54,6 +59,9 @@ class BulkExchange {
   // between BeginStep and Publish.
   void BeginPull(std::shared_ptr<RowTransfer> rows = nullptr);
   size_t pull_slot() const { return calls_.pull_slot(); }
+
+  // `servers[s]` has shard s from now on. Shards whose server is the same are not disturbed.
+  void SetServers(const std::vector<BulkServer>& servers);
 
   // Sends what may be sent, waits up to `timeout` for a call to end, and handles it. False when
   // none did. May return before `timeout`.
@@ -93,7 +101,8 @@ class BulkExchange {
   BulkTransport* const transport_;
   const Clock* const clock_;
   const StopSignal* const stop_;
-  LandingTracker landings_;  // of depth 1
+  std::vector<BulkServer> servers_;  // by shard
+  LandingTracker landings_;          // of depth 1
   ExchangeCalls calls_;
   MessageSender sender_;
   AnswerReader answers_;

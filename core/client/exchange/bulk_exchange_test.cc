@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,6 +33,7 @@ class ScriptedTransport : public BulkTransport {
 
   std::vector<Started> started;  // and not ended
   std::vector<size_t> resets;
+  std::vector<std::pair<size_t, std::string>> redirects;  // shards and addresses
   // Requests of failed calls are kept until Reset.
   bool keeps_failed = false;
   // And for so many calls of Next after it.
@@ -56,6 +58,11 @@ class ScriptedTransport : public BulkTransport {
   void Reset(size_t shard) override {
     resets.push_back(shard);
     if (slow_nexts == 0) kept.clear();
+  }
+
+  // Calls under way end as the test says.
+  void Redirect(size_t shard, const BulkServer& server) override {
+    redirects.emplace_back(shard, server.address);
   }
 
   // Ends started[i].
@@ -115,7 +122,9 @@ class BulkExchangeTest : public testing::Test {
                      : std::make_unique<ExchangeMemory>(variables, depth);
     ExchangeOptions options;
     options.max_in_flight = max_in_flight;
-    options.retry.first_pause = options.retry.longest_pause = absl::Nanoseconds(1);
+    options.names_shards = names_shards_;
+    options.servers = {{"host-0", "a:1"}, {"host-1", "b:1"}};
+    options.retry.first_pause = options.retry.longest_pause = pause_;
     exchange_ = std::make_unique<BulkExchange>(options, &plans_, memory_.get(), transport_.get(),
                                                &clock_, &stop_);
   }
@@ -187,6 +196,8 @@ class BulkExchangeTest : public testing::Test {
   }
 
   bool bytes_ = false;  // wire memory
+  bool names_shards_ = false;
+  absl::Duration pause_ = absl::Nanoseconds(1);
   std::unique_ptr<HostWire> wire_;
   ShardPlans plans_;
   std::unique_ptr<ScriptedTransport> transport_;
@@ -227,6 +238,29 @@ TEST_F(BulkExchangeTest, LastPartIsTheLastMessageOfItsShard) {
   for (const auto& call : transport_->started) {
     EXPECT_EQ(call.request.last_part, call.request.ranges[0].partition != 0);
   }
+}
+
+TEST_F(BulkExchangeTest, RequestsNameTheirShardsWhereThatIsAskedFor) {
+  names_shards_ = true;
+  Make({2, 1});
+  exchange_->BeginPull();
+  Settle();
+  ASSERT_EQ(transport_->started.size(), 3u);
+  for (const auto& call : transport_->started) EXPECT_EQ(call.request.shard, call.shard + 1);
+  AnswerAll(1);
+  exchange_->Publish(exchange_->pull_slot());
+  BeginStep(0, 0);
+  Settle();
+  ASSERT_EQ(transport_->started.size(), 3u);
+  for (const auto& call : transport_->started) EXPECT_EQ(call.request.shard, call.shard + 1);
+}
+
+TEST_F(BulkExchangeTest, RequestsNameNoShardsOtherwise) {
+  Make({1, 1});
+  BeginStep(0, 0);
+  Settle();
+  ASSERT_EQ(transport_->started.size(), 2u);
+  for (const auto& call : transport_->started) EXPECT_EQ(call.request.shard, 0u);
 }
 
 TEST_F(BulkExchangeTest, OwnLimitHolds) {
@@ -530,6 +564,85 @@ TEST_F(BulkExchangeTest, WholeAnswerOfANewStoreNeedsNoPull) {
 }
 
 // ---- Ends.
+
+// ---- Shards that move.
+
+TEST_F(BulkExchangeTest, WhatTheServerBeforeHasNotAcknowledgedGoesToTheNewOne) {
+  pause_ = absl::Hours(1);
+  Make({3, 1});
+  BeginStep(0, 0);
+  Settle();
+  std::map<uint32_t, std::string> sent;
+  for (const auto& call : transport_->started) {
+    sent[call.request.ranges[0].partition] = call.bytes.ToString();
+  }
+  AnswerOf(0, 5);
+  ASSERT_THAT(InFlight(), ElementsAre(3, 1, 2));
+  transport_->Fail(1, absl::UnavailableError("away"));  // of variable 1
+  EXPECT_THAT(InFlight(), ElementsAre(3, 2)) << "a pause has begun";
+  exchange_->SetServers({{"host-0", "c:1"}, {"host-1", "b:1"}});
+  EXPECT_THAT(transport_->redirects, ElementsAre(testing::Pair(0, "c:1")));
+  EXPECT_THAT(InFlight(), ElementsAre(3, 2, 1)) << "no pause";
+  EXPECT_EQ(transport_->started[2].bytes.ToString(), sent[1]);
+  transport_->Fail(1, absl::UnavailableError("given up"));  // of variable 2
+  EXPECT_THAT(InFlight(), ElementsAre(3, 1, 2)) << "no pause";
+  EXPECT_EQ(transport_->started[2].bytes.ToString(), sent[2]);
+  AnswerAll(5);
+  ASSERT_TRUE(exchange_->Done(0));
+  EXPECT_EQ(exchange_->Publish(0).retries, 2);
+}
+
+TEST_F(BulkExchangeTest, NeitherAnswersNorErrorsOfTheServerBeforeCount) {
+  Make({2, 1});
+  BeginStep(0, 0);
+  Settle();
+  exchange_->SetServers({{"host-0", "c:1"}, {"host-1", "b:1"}});
+  ASSERT_THAT(InFlight(), ElementsAre(0, 2, 1));
+  Answer(0, 100);
+  EXPECT_THAT(InFlight(), ElementsAre(2, 1, 0)) << "sent again";
+  transport_->Fail(1, absl::FailedPreconditionError("another shard"));
+  EXPECT_THAT(InFlight(), ElementsAre(2, 0, 1)) << "sent again";
+  ASSERT_TRUE(exchange_->status().ok());
+  AnswerAll(5);
+  ASSERT_TRUE(exchange_->Done(0));
+  exchange_->Publish(0);
+  for (size_t v = 0; v < 3; ++v) EXPECT_EQ(Value(v), 5);
+}
+
+TEST_F(BulkExchangeTest, AShardMovesDuringAPull) {
+  Make({2});
+  exchange_->BeginPull();
+  Settle();
+  exchange_->SetServers({{"host-0", "c:1"}});
+  transport_->Fail(0, absl::UnavailableError("given up"));
+  answer_.store_id = 10;
+  AnswerAll(5);
+  ASSERT_TRUE(exchange_->Done(exchange_->pull_slot()));
+  exchange_->Publish(exchange_->pull_slot());
+  EXPECT_EQ(Value(0), 5);
+  EXPECT_EQ(Value(1), 5);
+}
+
+TEST_F(BulkExchangeTest, TheSameServersDisturbNothing) {
+  Make({1, 1});
+  exchange_->SetServers({{"host-0", "a:1"}, {"host-1", "b:1"}});
+  EXPECT_THAT(transport_->redirects, IsEmpty());
+}
+
+TEST_F(BulkExchangeTest, ANewServerIsGivenItsOwnTime) {
+  pause_ = absl::Hours(1);
+  Make({1});
+  BeginStep(0, 0);
+  Settle();
+  clock_.Advance(absl::Hours(10));
+  exchange_->SetServers({{"host-0", "c:1"}});
+  transport_->Fail(0, absl::UnavailableError("given up"));
+  Settle();
+  clock_.Advance(absl::Seconds(1));
+  transport_->Fail(0, absl::UnavailableError("not there yet"));
+  Settle();
+  EXPECT_TRUE(exchange_->status().ok()) << exchange_->status();
+}
 
 TEST_F(BulkExchangeTest, NothingIsSentAfterAnError) {
   Make({6});

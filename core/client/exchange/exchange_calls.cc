@@ -21,12 +21,13 @@ ExchangeCalls::ExchangeCalls(ExchangeOptions options, const ShardPlans* plans,
   for (size_t slot = 0; slot <= memory->depth(); ++slot) {
     ExchangeStep& step = steps_[slot];
     step.slot = slot;
-    for (const auto& messages : plans_) {
+    for (size_t s = 0; s < plans_.size(); ++s) {
+      const auto& messages = plans_[s];
       ShardRound& round = step.rounds.emplace_back();
       round.calls.resize(messages.size());
       if (slot == pull_slot()) continue;
       for (size_t m = 0; m < messages.size(); ++m) {
-        round.calls[m].push = MakePush(slot, &messages[m]);
+        round.calls[m].push = MakePush(slot, s, &messages[m]);
       }
     }
   }
@@ -38,7 +39,7 @@ ExchangeCalls::ExchangeCalls(ExchangeOptions options, const ShardPlans* plans,
   }
 }
 
-BulkRequest ExchangeCalls::NewRequest() const {
+BulkRequest ExchangeCalls::NewRequest(size_t shard) const {
   BulkRequest request;
   const v1::TaskId task = TaskToProto(options_.self);
   request.role = task.role();
@@ -47,12 +48,13 @@ BulkRequest ExchangeCalls::NewRequest() const {
   request.membership_secret = options_.membership.secret;
   request.member_epoch = options_.member_epoch;
   request.placement_fingerprint = options_.placement_fingerprint;
+  if (options_.names_shards) request.shard = static_cast<uint32_t>(shard) + 1;
   return request;
 }
 
-std::unique_ptr<OutgoingPush> ExchangeCalls::MakePush(size_t slot,
+std::unique_ptr<OutgoingPush> ExchangeCalls::MakePush(size_t slot, size_t shard,
                                                       const PlannedMessage* plan) const {
-  BulkRequest request = NewRequest();
+  BulkRequest request = NewRequest(shard);
   request.steps_under_way = static_cast<uint32_t>(memory_->depth());
   return std::make_unique<OutgoingPush>(plan, std::move(request), memory_->gradients(slot),
                                         memory_->owner());
@@ -68,6 +70,7 @@ ExchangeStep* ExchangeCalls::Begin(size_t slot, BulkMethod method, State state) 
   step.first_ready.reset();
   step.held_since.reset();
   step.aggregation.reset();
+  step.absent.clear();
   step.result = {};
   for (size_t s = 0; s < step.rounds.size(); ++s) {
     ShardRound& round = step.rounds[s];
@@ -97,7 +100,7 @@ void ExchangeCalls::AddRowCalls(BulkMethod method, ExchangeStep* step) {
       call.method = method;
       if (method == BulkMethod::kPull) continue;
       call.base_sequence = step->sequence - 1;
-      call.push = MakePush(step->slot, &no_blocks_);
+      call.push = MakePush(step->slot, s, &no_blocks_);
     }
   }
 }

@@ -50,11 +50,12 @@ class ExchangeCalls {
   // The oldest step that has a message for the shard which may be sent now; null: none has.
   ExchangeStep* NextAt(size_t shard);
 
-  // A request with what all have: who sends it, and under which placement.
-  BulkRequest NewRequest() const;
+  // A request with what all of the shard have: who sends it, and under which placement.
+  BulkRequest NewRequest(size_t shard) const;
 
  private:
-  std::unique_ptr<OutgoingPush> MakePush(size_t slot, const PlannedMessage* plan) const;
+  std::unique_ptr<OutgoingPush> MakePush(size_t slot, size_t shard,
+                                         const PlannedMessage* plan) const;
   bool MayStart(const ExchangeStep& step, size_t shard) const;
   const ExchangeStep* OlderThan(const ExchangeStep& step) const;
 

@@ -34,6 +34,10 @@ void ExchangeDriver::BeginStep(size_t slot, int64_t step, std::optional<Aggregat
   Execute([this, slot, step, aggregation] { exchange_.BeginStep(slot, step, aggregation); });
 }
 
+void ExchangeDriver::Omit(size_t slot, size_t variable) {
+  Execute([this, slot, variable] { exchange_.Omit(slot, variable); });
+}
+
 void ExchangeDriver::Ready(size_t slot, absl::Span<const MessageId> messages) {
   if (messages.empty()) return;
   Execute([this, slot, ids = std::vector<MessageId>(messages.begin(), messages.end())] {
@@ -52,7 +56,7 @@ void ExchangeDriver::RowsReady(size_t slot, std::shared_ptr<RowTransfer> rows) {
 // The number of rounds is limited: retries at a server that refuses would keep the loop busy.
 void ExchangeDriver::SendSome(size_t calls) {
   if (thread_.Joinable()) return transport_->Wake();
-  for (size_t i = 0; i <= calls && exchange_.Drive(absl::ZeroDuration()); ++i) {
+  for (size_t i = 0; i <= calls && Drive(absl::ZeroDuration()); ++i) {
   }
 }
 
@@ -79,6 +83,24 @@ absl::StatusOr<std::optional<size_t>> ExchangeDriver::NextValues(size_t slot) {
   return variable;
 }
 
+void ExchangeDriver::SetServers(std::vector<BulkServer> servers) {
+  {
+    MutexLock lock(&mu_);
+    new_servers_ = std::move(servers);
+  }
+  transport_->Wake();
+}
+
+bool ExchangeDriver::Drive(absl::Duration timeout) {
+  std::optional<std::vector<BulkServer>> servers;
+  {
+    MutexLock lock(&mu_);
+    servers.swap(new_servers_);
+  }
+  if (servers.has_value()) exchange_.SetServers(*servers);
+  return exchange_.Drive(timeout);
+}
+
 void ExchangeDriver::Execute(std::function<void()> command) {
   if (!thread_.Joinable()) return command();
   MutexLock lock(&mu_);
@@ -87,7 +109,7 @@ void ExchangeDriver::Execute(std::function<void()> command) {
 
 absl::Status ExchangeDriver::Await(absl::FunctionRef<bool()> done) {
   if (!thread_.Joinable()) {
-    while (exchange_.status().ok() && !done()) exchange_.Drive(absl::InfiniteDuration());
+    while (exchange_.status().ok() && !done()) Drive(absl::InfiniteDuration());
     return exchange_.status();
   }
   Execute([this, done] { awaited_.emplace(done); });
@@ -103,7 +125,7 @@ void ExchangeDriver::Run() {
     for (const std::function<void()>& command : commands) command();
     commands.clear();
     EndWait();
-    exchange_.Drive(absl::InfiniteDuration());
+    Drive(absl::InfiniteDuration());
   }
 }
 

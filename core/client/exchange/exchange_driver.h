@@ -16,9 +16,9 @@
 
 namespace keelson {
 
-// Used by one thread; see BulkExchange for the order of calls and for slots. Without a thread of
-// its own, Ready sends what can be sent at once, and Finish and NextValues drive the exchange. With
-// it, the calls only pass commands to that thread.
+// Used by one thread, except SetServers; see BulkExchange for the order of calls and for slots.
+// Without a thread of its own, Ready sends what can be sent at once, and Finish and NextValues
+// drive the exchange. With it, the calls only pass commands to that thread.
 class ExchangeDriver {
  public:
   ExchangeDriver(ExchangeOptions options, bool background, ShardPlans plans, ExchangeMemory* memory,
@@ -28,10 +28,14 @@ class ExchangeDriver {
   ~ExchangeDriver();
 
   void BeginStep(size_t slot, int64_t step, std::optional<Aggregation> aggregation);
+  // BulkExchange::Omit.
+  void Omit(size_t slot, size_t variable);
   void Ready(size_t slot, absl::Span<const MessageId> messages);
   // The step's rows are complete.
   void RowsReady(size_t slot, std::shared_ptr<RowTransfer> rows);
   void BeginPull(std::shared_ptr<RowTransfer> rows = nullptr);
+  // BulkExchange::SetServers, which the thread that drives the exchange calls soon. Thread-safe.
+  void SetServers(std::vector<BulkServer> servers);
   size_t pull_slot() const { return exchange_.pull_slot(); }
   const ShardPlans& plans() const { return plans_; }
 
@@ -44,6 +48,8 @@ class ExchangeDriver {
  private:
   // Runs `command` on the exchange's thread, after those before it.
   void Execute(std::function<void()> command);
+  // BulkExchange::Drive with the newest servers.
+  bool Drive(absl::Duration timeout);
   // Sends what can be sent without waiting, `calls` calls at most.
   void SendSome(size_t calls);
   // Waits until `done`, which the exchange's thread calls, returns true, or the exchange ends.
@@ -61,6 +67,7 @@ class ExchangeDriver {
   CondVar finished_;
   bool quit_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<std::function<void()>> commands_ ABSL_GUARDED_BY(mu_);
+  std::optional<std::vector<BulkServer>> new_servers_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::Status> outcome_ ABSL_GUARDED_BY(mu_);  // of the wait that has ended
   std::optional<absl::FunctionRef<bool()>> awaited_;          // the thread's
   Thread thread_;

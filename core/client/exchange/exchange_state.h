@@ -34,6 +34,9 @@ struct MessageCall {
   // Steps only; encoded at the first attempt.
   std::unique_ptr<OutgoingPush> push;
   bool attempted = false;
+  // While kInFlight: the shard has gone to another server since, and the message does too, whatever
+  // comes of this call.
+  bool redirected = false;
   // Its values have been written to the landing memory in this step.
   bool landed = false;
   // The newest push that was in the message's values when the step began.
@@ -66,6 +69,8 @@ struct ExchangeStep {
   bool reset = false;   // connections were reset to release its gradients
   uint64_t sequence = 0;
   std::optional<Aggregation> aggregation;
+  // By variable, 1: the step has no gradient of it. Empty: it has all.
+  std::vector<uint8_t> absent;
   std::shared_ptr<RowTransfer> rows;  // null: not yet known, or the job has no tables
   std::vector<ShardRound> rounds;
   size_t rounds_done = 0;

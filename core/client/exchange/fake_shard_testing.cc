@@ -138,12 +138,18 @@ bool FakeShard::ApplyBlocks(const BulkRequest& request, ByteCursor* payload,
   for (const BlockRange& range : request.ranges) {
     for (uint32_t i = 0; i < range.num_blocks; ++i) {
       Block& block = BlockAt(range.partition, range.first_block + i);
-      const std::vector<float> gradient = TakeGradient(range.format, payload, block.values.size());
+      const std::vector<float> gradient =
+          range.absent ? std::vector<float>()
+                       : TakeGradient(range.format, payload, block.values.size());
       if (request.sequence <= block.sequence) {
         ++response->duplicate_blocks;
         continue;
       }
       applied = true;
+      if (range.absent) {
+        block.sequence = request.sequence;
+        continue;
+      }
       Update(request, gradient, &block);
     }
   }

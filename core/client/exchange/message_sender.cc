@@ -59,7 +59,10 @@ void MessageSender::Start() {
   while (started) {
     started = false;
     held = nullptr;
-    for (size_t s = 0; s < calls_->plans().size(); ++s) started |= StartNext(s, &held);
+    const size_t shards = calls_->plans().size();
+    for (size_t i = 0; i < shards; ++i) {
+      started |= StartNext((options().first_shard + i) % shards, &held);
+    }
   }
   NoteHeldBack(held);
 }
@@ -122,14 +125,16 @@ void MessageSender::Launch(size_t slot, size_t shard, size_t message) {
       const uint64_t unseen =
           std::min<uint64_t>(step.sequence - 1 - call.base_sequence, memory_->depth() - 1);
       const std::optional<size_t> rows = calls_->RowMessageOf(step, shard, message);
-      call.push->Encode({step.sequence, step.result.step, round.pulled_shard_step,
-                         static_cast<uint32_t>(unseen), step.aggregation,
-                         /*last_part=*/message + 1 == round.calls.size(),
-                         rows.has_value() ? step.rows->message(shard, *rows) : nullptr},
-                        absl::MakeSpan(residuals_));
+      call.push->Encode(
+          {step.sequence, step.result.step, round.pulled_shard_step, static_cast<uint32_t>(unseen),
+           step.aggregation,
+           /*last_part=*/message + 1 == round.calls.size(),
+           rows.has_value() ? step.rows->message(shard, *rows) : nullptr, step.absent},
+          absl::MakeSpan(residuals_));
     }
   }
   call.attempted = true;
+  call.redirected = false;
   call.state = State::kInFlight;
   call.asked_store = server.store_id;
   ++server.in_flight;
@@ -139,7 +144,7 @@ void MessageSender::Launch(size_t slot, size_t shard, size_t message) {
 }
 
 ByteRope MessageSender::EncodePull(size_t slot, size_t shard, size_t message) const {
-  BulkRequest request = calls_->NewRequest();
+  BulkRequest request = calls_->NewRequest(shard);
   request.ranges = calls_->PlanOf(shard, message).ranges;
   for (BlockRange& range : request.ranges) {
     range.format = std::exchange(range.pull_format, WireFormat::kFloat32);
@@ -182,6 +187,35 @@ absl::Status MessageSender::Repeat(const CallId& id, const absl::Status& status)
   call.pause = NextPause(options().retry, call.pause);
   pausing_.push_back(ToTag(id));
   return absl::OkStatus();
+}
+
+void MessageSender::Redirect(size_t shard, const BulkServer& server) {
+  transport_->Redirect(shard, server);
+  // The next answer grants those of the new server.
+  calls_->server(shard).credits = 0;
+  for (ExchangeStep& step : calls_->steps()) {
+    if (!step.active) continue;
+    for (MessageCall& call : step.rounds[shard].calls) {
+      if (call.state == State::kInFlight) call.redirected = true;
+      if (call.state == State::kPausing) RetryAtOnce(&call);
+    }
+  }
+}
+
+bool MessageSender::RepeatRedirected(const CallId& id) {
+  MessageCall& call = calls_->CallOf(id.slot, id.shard, id.message);
+  if (!call.redirected) return false;
+  ++calls_->step(id.slot).result.retries;
+  call.state = State::kPausing;
+  RetryAtOnce(&call);
+  pausing_.push_back(ToTag(id));
+  return true;
+}
+
+void MessageSender::RetryAtOnce(MessageCall* call) const {
+  call->first_start = clock_->Monotonic();
+  call->pause = options().retry.first_pause;
+  call->retry_at = RealTime();
 }
 
 absl::Duration MessageSender::WaitLimit(absl::Duration timeout) const {

@@ -33,6 +33,12 @@ class MessageSender {
   // Has the message sent again after a pause, since its call has failed. Not OK: it has failed for
   // RetryOptions::give_up_after, with the status's code.
   absl::Status Repeat(const CallId& id, const absl::Status& status);
+  // The shard is with another server from now on: what was sent and is not answered, or waits to be
+  // repeated, goes there without a pause, and with new patience.
+  void Redirect(size_t shard, const BulkServer& server);
+  // Whether the call, which has ended, was one to a server that the shard has left; then its
+  // message is sent again.
+  bool RepeatRedirected(const CallId& id);
 
   bool any_in_flight() const { return in_flight_ > 0; }
   bool any_pausing() const { return !pausing_.empty(); }
@@ -43,6 +49,7 @@ class MessageSender {
   const ExchangeOptions& options() const { return calls_->options(); }
   bool StartNext(size_t shard, ExchangeStep** held);
   void RetryDue();
+  void RetryAtOnce(MessageCall* call) const;
   void Launch(size_t slot, size_t shard, size_t message);
   ByteRope EncodePull(size_t slot, size_t shard, size_t message) const;
   int InFlightLimit(const ServerState& server) const;

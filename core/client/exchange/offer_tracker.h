@@ -19,6 +19,7 @@ class OfferTracker {
   // The messages that the variable's gradient completes, by shard and then in plan order. A
   // variable that was offered before completes nothing. Valid until the next call.
   const std::vector<MessageId>& Offer(size_t variable);
+  bool offered(size_t variable) const { return offered_[variable]; }
   // Offers all variables that have not been offered.
   const std::vector<MessageId>& OfferRest();
 

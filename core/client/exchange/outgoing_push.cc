@@ -8,69 +8,95 @@
 namespace keelson {
 namespace {
 
-// Blocks [begin, end) of the plan, those of one range.
-struct Run {
+bool InPlace(const PlannedBlock& first, size_t run_bytes) {
+  return first.push == WireFormat::kFloat32 && run_bytes >= OutgoingPush::kSmallestInPlace;
+}
+
+}  // namespace
+
+// Blocks [begin, end) of the plan, those of one range, which are of one variable.
+struct OutgoingPush::Run {
   size_t begin;
   size_t end;
-  size_t bytes = 0;
+  size_t bytes;
 };
 
-std::vector<Run> RunsOf(const PlannedMessage& plan) {
+OutgoingPush::OutgoingPush(const PlannedMessage* plan, BulkRequest request,
+                           const ParameterArrays& gradients, std::shared_ptr<const void> owner)
+    : plan_(plan), gradients_(gradients), request_(std::move(request)) {
+  sent_->gradients = std::move(owner);
+  request_.ranges = plan->ranges;
+  LayOut();
+}
+
+OutgoingPush::~OutgoingPush() { Release(sent_); }
+
+std::vector<OutgoingPush::Run> OutgoingPush::RunsToSend() const {
   std::vector<Run> runs;
   size_t begin = 0;
-  for (const BlockRange& range : plan.ranges) {
-    Run run{begin, begin + range.num_blocks};
-    for (size_t b = run.begin; b < run.end; ++b) run.bytes += PushBytes(plan.blocks[b]);
+  for (const BlockRange& range : request_.ranges) {
+    Run run{begin, begin + range.num_blocks, 0};
     begin = run.end;
+    if (range.absent) continue;
+    for (size_t b = run.begin; b < run.end; ++b) run.bytes += PushBytes(plan_->blocks[b]);
     runs.push_back(run);
   }
   return runs;
 }
 
-bool InPlace(const PlannedMessage& plan, const Run& run) {
-  return plan.blocks[run.begin].push == WireFormat::kFloat32 &&
-         run.bytes >= OutgoingPush::kSmallestInPlace;
-}
-
-}  // namespace
-
-OutgoingPush::OutgoingPush(const PlannedMessage* plan, BulkRequest request,
-                           const ParameterArrays& gradients, std::shared_ptr<const void> owner)
-    : plan_(plan), request_(std::move(request)) {
-  sent_->gradients = std::move(owner);
-  request_.ranges = plan->ranges;
-  if (gradients.elements.empty()) {
-    LayOutBytes(gradients.bytes);
-  } else {
-    LayOutElements(gradients.elements);
+bool OutgoingPush::MarkAbsent(absl::Span<const uint8_t> absent) {
+  bool changed = false;
+  size_t block = 0;
+  for (BlockRange& range : request_.ranges) {
+    const bool is_absent = !absent.empty() && absent[plan_->blocks[block].variable] != 0;
+    changed |= is_absent != range.absent;
+    range.absent = is_absent;
+    block += range.num_blocks;
   }
+  return changed;
 }
 
-OutgoingPush::~OutgoingPush() { Release(sent_); }
+void OutgoingPush::LayOut() {
+  copied_.clear();
+  pieces_.clear();
+  const std::vector<Run> runs = RunsToSend();
+  if (gradients_.elements.empty()) {
+    LayOutBytes(runs);
+  } else {
+    LayOutElements(runs);
+  }
+  payload_bytes_ = 0;
+  for (const Piece& piece : pieces_) payload_bytes_ += piece.size;
+}
 
 // Blocks without padding between them are one piece.
-void OutgoingPush::LayOutBytes(absl::Span<const absl::Span<uint8_t>> gradients) {
-  for (const PlannedBlock& block : plan_->blocks) {
-    const uint8_t* from = gradients[block.variable].data() + block.push_offset;
-    const bool joins = !pieces_.empty() && pieces_.back().data + pieces_.back().size == from;
-    if (!joins) pieces_.push_back({from, 0});
-    pieces_.back().size += PushBytes(block);
+void OutgoingPush::LayOutBytes(absl::Span<const Run> runs) {
+  for (const Run& run : runs) {
+    for (size_t b = run.begin; b < run.end; ++b) {
+      const PlannedBlock& block = plan_->blocks[b];
+      const uint8_t* from = gradients_.bytes[block.variable].data() + block.push_offset;
+      const bool joins = !pieces_.empty() && pieces_.back().data + pieces_.back().size == from;
+      if (!joins) pieces_.push_back({from, 0});
+      pieces_.back().size += PushBytes(block);
+    }
   }
 }
 
-void OutgoingPush::LayOutElements(absl::Span<const absl::Span<float>> gradients) {
-  const std::vector<Run> runs = RunsOf(*plan_);
+void OutgoingPush::LayOutElements(absl::Span<const Run> runs) {
+  const auto in_place = [this](const Run& run) {
+    return InPlace(plan_->blocks[run.begin], run.bytes);
+  };
   size_t buffer_bytes = 0;
   for (const Run& run : runs) {
-    if (!InPlace(*plan_, run)) buffer_bytes += run.bytes;
+    if (!in_place(run)) buffer_bytes += run.bytes;
   }
   sent_->buffer.reset(new uint8_t[buffer_bytes]);
   uint8_t* to = sent_->buffer.get();
   bool joins = false;  // the last piece ends at `to`
   for (const Run& run : runs) {
     const PlannedBlock& first = plan_->blocks[run.begin];
-    const float* array = gradients[first.variable].data();
-    if (InPlace(*plan_, run)) {
+    const float* array = gradients_.elements[first.variable].data();
+    if (in_place(run)) {
       pieces_.push_back({reinterpret_cast<const uint8_t*>(array + first.first_element), run.bytes});
       joins = false;
       continue;
@@ -99,7 +125,8 @@ void OutgoingPush::Encode(const PushStamp& stamp, absl::Span<std::vector<float>>
   rows_ = stamp.rows;
   request_.rows.clear();
   if (rows_ != nullptr) request_.rows.assign(rows_->sections().begin(), rows_->sections().end());
-  sent_->header = EncodeBulkRequest(request_, plan_->push_bytes + RowBytes());
+  if (MarkAbsent(stamp.absent)) LayOut();
+  sent_->header = EncodeBulkRequest(request_, payload_bytes_ + RowBytes());
   for (const Copied& copied : copied_) EncodeBlock(copied, residuals);
 }
 
@@ -128,7 +155,7 @@ void OutgoingPush::EncodeBlock(const Copied& copied, absl::Span<std::vector<floa
 
 size_t OutgoingPush::RowBytes() const { return rows_ == nullptr ? 0 : rows_->bytes(); }
 
-size_t OutgoingPush::size() const { return sent_->header.size() + plan_->push_bytes + RowBytes(); }
+size_t OutgoingPush::size() const { return sent_->header.size() + payload_bytes_ + RowBytes(); }
 
 ByteRope OutgoingPush::Rope() {
   ByteRope rope;

@@ -29,6 +29,8 @@ struct PushStamp {
   bool last_part = false;
   // What the message has of table rows; null: nothing.
   std::shared_ptr<const RowMessage> rows;
+  // By variable, 1: it has no gradient in this step. Empty: all have one. Not with an aggregation.
+  absl::Span<const uint8_t> absent = {};
 };
 
 // Large runs of float32 elements are sent in place; small ones are copied, and other formats
@@ -47,8 +49,9 @@ class OutgoingPush {
   OutgoingPush(const OutgoingPush&) = delete;
   OutgoingPush& operator=(const OutgoingPush&) = delete;
 
-  // Takes the blocks' gradients as they are now. `residuals`: per variable, as large as the
-  // variable where its elements are encoded with error feedback. Nothing is held().
+  // Takes the blocks' gradients as they are now, but for those that are absent. `residuals`: per
+  // variable, as large as the variable where its elements are encoded with error feedback. Nothing
+  // is held().
   void Encode(const PushStamp& stamp, absl::Span<std::vector<float>> residuals);
 
   // Returns the encoded message, any number of times. A rope may outlive this.
@@ -78,19 +81,29 @@ class OutgoingPush {
     uint8_t* to;
   };
 
+  // Blocks of the plan with what they have in common.
+  struct Run;
+
   size_t RowBytes() const;
-  void LayOutElements(absl::Span<const absl::Span<float>> gradients);
-  void LayOutBytes(absl::Span<const absl::Span<uint8_t>> gradients);
+  // Says in the request which ranges are absent. False: it says so already.
+  bool MarkAbsent(absl::Span<const uint8_t> absent);
+  // What is sent of the gradients that are not absent. Nothing is held().
+  void LayOut();
+  void LayOutElements(absl::Span<const Run> runs);
+  void LayOutBytes(absl::Span<const Run> runs);
+  std::vector<Run> RunsToSend() const;
   void EncodeBlock(const Copied& copied, absl::Span<std::vector<float>> residuals);
   Fragment Hold(Piece piece);
   static void Release(void* sent);
 
   const PlannedMessage* const plan_;
+  const ParameterArrays gradients_;
   BulkRequest request_;
   std::shared_ptr<const RowMessage> rows_;
   Sent* const sent_ = new Sent();
   std::vector<Copied> copied_;
   std::vector<Piece> pieces_;  // of the payload
+  size_t payload_bytes_ = 0;   // of them
   std::string top_k_;          // reused
 };
 

@@ -49,7 +49,7 @@ class OutgoingPushTest : public testing::Test {
   }
   void Encode(uint64_t sequence = 1) {
     push_->Encode({sequence, /*step=*/7, /*pulled_shard_step=*/5, /*unseen_pushes=*/1, aggregation_,
-                   /*last_part=*/true, rows_},
+                   /*last_part=*/true, rows_, absent_},
                   absl::MakeSpan(residuals_));
   }
   // What a server finds in the rope.
@@ -57,7 +57,7 @@ class OutgoingPushTest : public testing::Test {
     ByteCursor cursor(rope);
     const auto bytes = DecodeBulkRequest(&cursor, &request_);
     EXPECT_TRUE(bytes.ok()) << bytes.status();
-    EXPECT_EQ(*bytes, plan_.push_bytes);
+    EXPECT_EQ(*bytes, cursor.remaining());
     return rope.ToString().substr(rope.size() - cursor.remaining());
   }
 
@@ -68,8 +68,27 @@ class OutgoingPushTest : public testing::Test {
   std::unique_ptr<OutgoingPush> push_;
   std::optional<Aggregation> aggregation_;
   std::shared_ptr<const RowMessage> rows_;
+  std::vector<uint8_t> absent_;
   BulkRequest request_;
 };
+
+TEST_F(OutgoingPushTest, AbsentGradientsTakeNoBytes) {
+  Make({{10, kFloat}, {4096, kFloat}, {20, WireFormat::kInt8}, {30, kFloat}});
+  Encode();
+  const std::string whole = Payload(push_->Rope());
+  EXPECT_EQ(whole.size(), plan_.push_bytes);
+  absent_ = {1, 1, 1, 0};
+  Encode(2);
+  EXPECT_EQ(Payload(push_->Rope()), BytesOf(arrays_[3]));
+  EXPECT_EQ(push_->Rope().size(), push_->size());
+  EXPECT_TRUE(request_.ranges[0].absent && request_.ranges[1].absent && request_.ranges[2].absent);
+  EXPECT_FALSE(request_.ranges[3].absent);
+  absent_.clear();
+  residuals_[2].assign(20, 0);
+  Encode(3);
+  EXPECT_EQ(Payload(push_->Rope()), whole);
+  EXPECT_EQ(request_.ranges, plan_.ranges);
+}
 
 TEST_F(OutgoingPushTest, LargeGradientsStayWhereTheyAre) {
   Make({{10, kFloat}, {4096, kFloat}, {20, kFloat}, {30, kFloat}});
