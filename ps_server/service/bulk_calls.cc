@@ -88,6 +88,10 @@ absl::StatusOr<RowSections> CheckPush(const ShardStore& store, BulkMethod method
   RETURN_IF_ERROR(CheckPipeline(request));
   for (const AddressedBlock& block : blocks) {
     if (with_values) RETURN_IF_ERROR(CheckValueFormat(store, block, block.pull_format));
+    if (block.absent) {
+      if (request.attempt == 0) continue;
+      return ErrorAt(store, block, "expected a gradient in a round, found none");
+    }
     const absl::Status gradient =
         CheckGradient({block.format, &payload}, block.elements, options.reject_non_finite);
     if (!gradient.ok()) return ErrorAt(store, block, gradient.message());
@@ -113,8 +117,10 @@ bool ApplyBlocks(ShardStore* store, const PushIdentity& push, const Blocks& bloc
   bool applied = false;
   for (const AddressedBlock& block : blocks) {
     BlockContentRef after;
-    applied = block.block->Apply(OptimizerOf(*store, block), push, {block.format, &payload},
-                                 values == nullptr ? nullptr : &after);
+    BlockContentRef* const content = values == nullptr ? nullptr : &after;
+    const Optimizer& optimizer = OptimizerOf(*store, block);
+    applied = block.absent ? block.block->ApplyNothing(optimizer, push, content)
+                           : block.block->Apply(optimizer, push, {block.format, &payload}, content);
     if (!applied) ++response->duplicate_blocks;
     if (values != nullptr) AddValues(block, block.pull_format, std::move(after), response, values);
   }

@@ -132,6 +132,35 @@ TEST_F(BulkCallsTest, PushPullIsPushThenPull) {
   }
 }
 
+TEST_F(BulkCallsTest, BlocksWithoutAGradientStayAsTheyAreAndAreAnswered) {
+  ASSERT_TRUE(Call(BulkMethod::kPush, PushOf(placement_, 0, 1, 1)).ok());
+  const Arrays before = Values();
+  TestRequest push = PushOf(placement_, 0, 1, 2);
+  const BlockRange first = push.header.ranges.at(0);
+  ASSERT_GT(push.header.ranges.size(), 1u);
+  push.header.ranges[0].absent = true;
+  size_t bytes = 0;
+  for (uint32_t i = 0; i < first.num_blocks; ++i) {
+    bytes += 4 * placement_.BlockElements(first.partition, first.first_block + i);
+  }
+  push.payload.erase(0, bytes);
+  const auto response = Call(BulkMethod::kPushPull, push);
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->header.duplicate_blocks, 0u);
+  Arrays answered;
+  Receive(placement_, *response, &answered);
+  const Arrays after = Values();
+  EXPECT_EQ(answered, after);
+  const std::string& absent = placement_.VariableOf(first.partition).name;
+  for (const auto& [name, values] : after) {
+    if (name == absent) {
+      EXPECT_EQ(values, before.at(name));
+    } else {
+      EXPECT_NE(values, before.at(name)) << name;
+    }
+  }
+}
+
 TEST_F(BulkCallsTest, RepeatedPushPullBringsTheValuesAndChangesNothing) {
   const TestRequest push = PushOf(placement_, 0, 1, 1);
   const auto first = Call(BulkMethod::kPushPull, push);

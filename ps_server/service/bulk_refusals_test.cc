@@ -190,6 +190,22 @@ TEST_F(BulkRefusalsTest, ValuesGoOutInElementwiseFormatsOnly) {
   }
 }
 
+TEST_F(BulkRefusalsTest, PayloadOfABlockWithoutAGradientIsRefused) {
+  TestRequest push = Push();
+  push.header.ranges.back().absent = true;
+  ExpectRefused(push, "expected the end of the payload after it, found ");
+}
+
+TEST_F(BulkRefusalsTest, ABlockWithoutAGradientInARoundIsRefused) {
+  TestRequest push = Push();
+  push.header.attempt = 1;
+  push.header.weight = 1;
+  for (BlockRange& range : push.header.ranges) range.absent = true;
+  push.payload.clear();
+  EXPECT_THAT(std::string(Call(BulkMethod::kPush, push).status().message()),
+              HasSubstr("expected a gradient in a round, found none"));
+}
+
 TEST_F(BulkRefusalsTest, NegativeStepsAreRefused) {
   TestRequest push = Push();
   push.header.step = -1;

@@ -1,10 +1,12 @@
 #include "ps_server/service/initialize_calls.h"
 
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
+#include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/config/train_config.h"
 #include "ps_server/service/refuse_path.h"
@@ -13,6 +15,16 @@
 #include "ps_server/snapshots/table_files.h"
 
 namespace keelson {
+namespace {
+
+// Where a shard comes from.
+std::string TextOf(const ServedShard::Origin& origin) {
+  if (origin.copy != 0) return "a copy";
+  if (!origin.restore_step.has_value()) return "initial values";
+  return absl::StrCat("from the snapshot of step ", *origin.restore_step);
+}
+
+}  // namespace
 
 absl::Status InitializeCalls::Initialize(const v1::InitializeShardRequest& request) {
   constexpr absl::string_view kCall = "Initialize";
@@ -37,29 +49,42 @@ absl::Status InitializeCalls::InitializeStreamed(const v1::InitializeChunk& firs
           RETURN_IF_ERROR(shard_->CheckMaking(kCall, first.start().header(), making));
           return next();
         };
-        return ReceiveShard(std::move(options), first, received);
+        return ReceiveShard(std::move(options), first, received,
+                            first.start().has_restore_step() ? ReceivedBlocks::kWithSlots
+                                                             : ReceivedBlocks::kInitialValues);
       });
 }
 
+absl::Status InitializeCalls::InitializeCopy(const v1::InitializeChunk& first,
+                                             ParameterControl::ChunkSource next) {
+  constexpr absl::string_view kCall = "ReplicateShard";
+  RETURN_IF_ERROR(CheckConfig(first.start()));
+  RETURN_IF_ERROR(chiefs_->Admit(kCall, first.start().header()));
+  const auto fill = [&](ShardStore::Options options, ServedShard::Making) {
+    return ReceiveShard(std::move(options), first, next, ReceivedBlocks::kWithSlots);
+  };
+  return InitializeFrom(kCall, first.start(), fill, RandomId() | 1);
+}
+
 absl::Status InitializeCalls::CheckConfig(const v1::InitializeShardRequest& request) const {
-  if (request.config_hash() == options_.config_hash) return absl::OkStatus();
-  const absl::Status mismatch =
-      ConfigMismatch(options_.config_hash, request.config_hash(), "the chief");
+  const uint64_t own = options_.config_hash.value_or(request.config_hash());
+  if (request.config_hash() == own) return absl::OkStatus();
+  const absl::Status mismatch = ConfigMismatch(own, request.config_hash(), "the chief");
   LogError(mismatch.message());
   return mismatch;
 }
 
 absl::Status InitializeCalls::InitializeFrom(absl::string_view call,
                                              const v1::InitializeShardRequest& request,
-                                             FillStore fill) {
+                                             FillStore fill, uint64_t copy) {
   const ServedShard::Origin origin = {
       request.header().incarnation(), request.placement_fingerprint(), request.shard(),
-      request.has_restore_step() ? std::make_optional(request.restore_step()) : std::nullopt};
+      request.has_restore_step() ? std::make_optional(request.restore_step()) : std::nullopt, copy};
   ASSIGN_OR_RETURN(const std::optional<ServedShard::Making> making,
                    shard_->Begin(call, request.header(), origin));
   if (request.has_members()) shard_->TakeMembers(request.header().incarnation(), request.members());
   if (!making.has_value()) return absl::OkStatus();
-  return shard_->End(call, request, origin, *making, MakeStore(request, *making, fill));
+  return shard_->End(call, request, origin, *making, MakeStore(request, origin, *making, fill));
 }
 
 absl::Status InitializeCalls::CheckShardFits(const Placement& placement, size_t shard,
@@ -72,7 +97,8 @@ absl::Status InitializeCalls::CheckShardFits(const Placement& placement, size_t 
 }
 
 absl::StatusOr<std::unique_ptr<ShardStore>> InitializeCalls::MakeStore(
-    const v1::InitializeShardRequest& request, ServedShard::Making making, FillStore fill) {
+    const v1::InitializeShardRequest& request, const ServedShard::Origin& origin,
+    ServedShard::Making making, FillStore fill) {
   ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(request.placement()));
   if (placement.Fingerprint() != request.placement_fingerprint() ||
       request.shard() >= placement.num_shards()) {
@@ -102,11 +128,7 @@ absl::StatusOr<std::unique_ptr<ShardStore>> InitializeCalls::MakeStore(
   }
   LogInfo("shard ", request.shard(), " of ", request.placement().num_shards(),
           " ready: ", (*store)->value_bytes(), " bytes of values, ", (*store)->slot_bytes(),
-          " of slots, ",
-          request.has_restore_step()
-              ? absl::StrCat("from the snapshot of step ", request.restore_step())
-              : "initial values",
-          ", ",
+          " of slots, ", TextOf(origin), ", ",
           absl::FormatDuration(absl::Trunc(clock_->Monotonic() - start, absl::Milliseconds(1))));
   return store;
 }

@@ -28,7 +28,8 @@ namespace keelson {
 class InitializeCalls {
  public:
   struct Options {
-    uint64_t config_hash = 0;
+    // Of the configuration that chiefs must have; none: any.
+    std::optional<uint64_t> config_hash = std::nullopt;
     // A shard that takes more (LeastBytesOf) is refused before anything is allocated.
     int64_t max_shard_bytes = std::numeric_limits<int64_t>::max();
     // Threads that read the rows of a snapshot; at least 1.
@@ -44,6 +45,8 @@ class InitializeCalls {
   absl::Status Initialize(const v1::InitializeShardRequest& request);
   absl::Status InitializeStreamed(const v1::InitializeChunk& first,
                                   ParameterControl::ChunkSource next);
+  // Makes the shard as a copy of another server's, whatever was there.
+  absl::Status InitializeCopy(const v1::InitializeChunk& first, ParameterControl::ChunkSource next);
 
  private:
   using FillStore = absl::FunctionRef<absl::StatusOr<std::unique_ptr<ShardStore>>(
@@ -51,12 +54,14 @@ class InitializeCalls {
 
   // FAILED_PRECONDITION: another configuration.
   absl::Status CheckConfig(const v1::InitializeShardRequest& request) const;
+  // `copy`: ServedShard::Origin.
   absl::Status InitializeFrom(absl::string_view call, const v1::InitializeShardRequest& request,
-                              FillStore fill);
+                              FillStore fill, uint64_t copy = 0);
   // FAILED_PRECONDITION: it takes more than Options::max_shard_bytes.
   absl::Status CheckShardFits(const Placement& placement, size_t shard,
                               const VariableOptimizers& optimizers) const;
   absl::StatusOr<std::unique_ptr<ShardStore>> MakeStore(const v1::InitializeShardRequest& request,
+                                                        const ServedShard::Origin& origin,
                                                         ServedShard::Making making, FillStore fill);
 
   const Options options_;

@@ -70,6 +70,31 @@ TEST_F(LeavingTest, LastsUntilASnapshotHasAll) {
   EXPECT_FALSE(Leaving(kLastCut));
 }
 
+TEST_F(LeavingTest, EndsWhenTheShardHasGone) {
+  ASSERT_EQ(Push(1), absl::OkStatus());
+  server_.handler.Leave();
+  EXPECT_TRUE(Leaving());
+  v1::FinishShardRequest moved;
+  *moved.mutable_header() = HeaderOf(kTestChief);
+  moved.set_moved(true);
+  v1::FinishShardResponse response;
+  ASSERT_EQ(server_.handler.Finish(moved, &response), absl::OkStatus());
+  EXPECT_FALSE(Leaving());
+  EXPECT_TRUE(server_.handler.CloseIfSaved());
+  EXPECT_FALSE(server_.handler.finished()) << "the job goes on elsewhere";
+  EXPECT_TRUE(absl::IsUnavailable(Push(2)));
+}
+
+TEST_F(LeavingTest, SaysThatItWasAskedToStopWhateverItHolds) {
+  v1::ShardStatus status;
+  ASSERT_EQ(server_.handler.GetStatus({}, &status), absl::OkStatus());
+  EXPECT_FALSE(status.asked_to_stop());
+  server_.handler.Leave();
+  ASSERT_EQ(server_.handler.GetStatus({}, &status), absl::OkStatus());
+  EXPECT_TRUE(status.asked_to_stop());
+  EXPECT_FALSE(status.leaving());
+}
+
 TEST_F(LeavingTest, NothingIsAppliedAfterTheCut) {
   server_.handler.Leave();
   Prepare(kLastCut);

@@ -15,7 +15,7 @@ namespace {
 class RemoteBulkHandler : public BulkHandler {
  public:
   explicit RemoteBulkHandler(const std::string& address)
-      : transport_({BulkServer{address}}, Credentials(), /*connections=*/1) {}
+      : transport_({BulkServer{"ps-0", address}}, Credentials(), /*connections=*/1) {}
 
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
     transport_.Start(/*shard=*/0, method, std::move(request), absl::Seconds(60), /*tag=*/0);

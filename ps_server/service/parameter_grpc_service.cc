@@ -102,10 +102,14 @@ class ChunkStream {
   v1::SnapshotChunk chunk_;
 };
 
+absl::Status ReadRequest(PeerStream* peer, google::protobuf::Message* request) {
+  ASSIGN_OR_RETURN(const bool found, peer->Read(request));
+  return found ? absl::OkStatus() : absl::InvalidArgumentError("expected a message, found none");
+}
+
 absl::Status SendSnapshot(ParameterControl* control, PeerStream* peer) {
   v1::StreamSnapshotRequest request;
-  ASSIGN_OR_RETURN(const bool found, peer->Read(&request));
-  if (!found) return absl::InvalidArgumentError("expected a message, found none");
+  RETURN_IF_ERROR(ReadRequest(peer, &request));
   ChunkStream stream(peer);
   v1::WriteSnapshotResponse response;
   RETURN_IF_ERROR(control->StreamSnapshot(
@@ -145,6 +149,10 @@ ParameterGrpcService::ParameterGrpcService(ParameterControl* control, BulkHandle
                          }));
   Serve("FindChief", &ParameterControl::FindChief);
   Serve("Finish", &ParameterControl::Finish);
+  Serve("ReplicateShard", &ParameterControl::ReplicateShard);
+  Serve("ReplicateRound", &ParameterControl::ReplicateRound);
+  ServeStream("ReadShard", &ParameterGrpcService::ServeReadShard);
+  ServeStream("ReadRound", &ParameterGrpcService::ServeReadRound);
   ServeStream("GetStatus", &ParameterGrpcService::ServeGetStatus);
   ServeStream("StreamSnapshot", &ParameterGrpcService::ServeStreamSnapshot);
   ServeStream("InitializeStreamed", &ParameterGrpcService::ServeInitializeStreamed);
@@ -201,6 +209,26 @@ absl::Status ParameterGrpcService::ServeStreamSnapshot(grpc::ServerContext* cont
   RETURN_IF_ERROR(calls_.Admit(FullName(kMethod), *context).status());
   PeerStream peer(kMethod, context, call, &calls_, clock_);
   return SendSnapshot(control_, &peer);
+}
+
+absl::Status ParameterGrpcService::ServeReadShard(grpc::ServerContext* context, ByteCall* call) {
+  constexpr absl::string_view kMethod = "ReadShard";
+  RETURN_IF_ERROR(calls_.Admit(FullName(kMethod), *context).status());
+  PeerStream peer(kMethod, context, call, &calls_, clock_);
+  v1::ReadShardRequest request;
+  RETURN_IF_ERROR(ReadRequest(&peer, &request));
+  return control_->ReadShard(
+      request, [&peer](const v1::InitializeChunk& chunk) { return peer.Write(chunk); });
+}
+
+absl::Status ParameterGrpcService::ServeReadRound(grpc::ServerContext* context, ByteCall* call) {
+  constexpr absl::string_view kMethod = "ReadRound";
+  RETURN_IF_ERROR(calls_.Admit(FullName(kMethod), *context).status());
+  PeerStream peer(kMethod, context, call, &calls_, clock_);
+  v1::ReadRoundRequest request;
+  RETURN_IF_ERROR(ReadRequest(&peer, &request));
+  return control_->ReadRound(request,
+                             [&peer](const v1::RoundChunk& chunk) { return peer.Write(chunk); });
 }
 
 absl::Status ParameterGrpcService::ServeInitializeStreamed(grpc::ServerContext* context,

@@ -46,6 +46,8 @@ class ParameterGrpcService final
   // bring it: chiefs.
   absl::Status ServeGetStatus(grpc::ServerContext* context, ByteCall* call);
   absl::Status ServeStreamSnapshot(grpc::ServerContext* context, ByteCall* call);
+  absl::Status ServeReadShard(grpc::ServerContext* context, ByteCall* call);
+  absl::Status ServeReadRound(grpc::ServerContext* context, ByteCall* call);
   absl::Status ServeInitializeStreamed(grpc::ServerContext* context, ByteCall* call);
 
   ParameterControl* const control_;

@@ -34,7 +34,8 @@ ParameterHandler::ParameterHandler(const Options& options, const Clock* clock, S
       snapshots_(
           &files_, [this] { return shard_.CurrentStore(); }, &chiefs_, &figures_, clock),
       initialize_({options.config_hash, options.max_shard_bytes, options.commit_threads}, &files_,
-                  &chiefs_, &shard_, clock) {}
+                  &chiefs_, &shard_, clock),
+      replicas_(options.connect_host, &chiefs_, &shard_, &initialize_) {}
 
 // ---- Calls of workers.
 
@@ -89,7 +90,7 @@ absl::Status ParameterHandler::FindChief(const v1::FindChiefRequest& request,
 }
 
 ChiefSign ParameterHandler::chief_sign() const {
-  return {chiefs_.Silence(), chief_stopping_, Unsaved(shard_.view().shard)};
+  return {chiefs_.Silence(), chief_stopping_, !replica_ && Unsaved(shard_.view().shard)};
 }
 
 bool ParameterHandler::Unsaved(const ServedShard::Pointer& shard) const {
@@ -100,7 +101,7 @@ bool ParameterHandler::Unsaved(const ServedShard::Pointer& shard) const {
 
 bool ParameterHandler::CloseIfSaved() {
   const ServedShard::Pointer shard = shard_.view().shard;
-  if (shard == nullptr) return true;
+  if (shard == nullptr || replica_) return true;
   const std::optional<uint64_t> saved = snapshots_.SavedChanges(*shard->store);
   return saved.has_value() && shard->store->EndIfSaved(*saved);
 }
@@ -113,6 +114,7 @@ absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& r
   AwaitCommitsOfOthers(request.header().incarnation());
   snapshots_.DropCutOfOthers(request.header().incarnation());
   chief_stopping_ = request.stopping();
+  replica_ = false;
   if (request.has_members()) shard_.TakeMembers(request.header().incarnation(), request.members());
   record_.Take(request);
   snapshots_.DropExpiredCut();
@@ -173,6 +175,29 @@ absl::Status ParameterHandler::InitializeStreamed(const v1::InitializeChunk& fir
   return absl::OkStatus();
 }
 
+absl::Status ParameterHandler::ReplicateShard(const v1::ReplicateShardRequest& request,
+                                              v1::InitializeShardResponse* response) {
+  RETURN_IF_ERROR(replicas_.ReplicateShard(request));
+  replica_ = true;
+  FillStatus(response->mutable_status());
+  return absl::OkStatus();
+}
+
+absl::Status ParameterHandler::ReplicateRound(const v1::ReplicateRoundRequest& request,
+                                              v1::ReplicateRoundResponse*) {
+  RETURN_IF_ERROR(replicas_.ReplicateRound(request));
+  replica_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status ParameterHandler::ReadShard(const v1::ReadShardRequest& request, ShardSink sink) {
+  return replicas_.ReadShard(request, sink);
+}
+
+absl::Status ParameterHandler::ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) {
+  return replicas_.ReadRound(request, sink);
+}
+
 absl::Status ParameterHandler::WriteSnapshot(const v1::WriteSnapshotRequest& request,
                                              v1::WriteSnapshotResponse* response) {
   RETURN_IF_ERROR(RefusePath("WriteSnapshot", request, /*field=*/2));
@@ -187,6 +212,10 @@ absl::Status ParameterHandler::StreamSnapshot(const v1::StreamSnapshotRequest& r
 absl::Status ParameterHandler::Finish(const v1::FinishShardRequest& request,
                                       v1::FinishShardResponse* response) {
   RETURN_IF_ERROR(chiefs_.Admit("Finish", request.header()));
+  if (request.moved()) {
+    shard_.Drop();
+    return absl::OkStatus();
+  }
   LogInfo("the job is over");
   finished_ = true;
   end_->Raise();
@@ -208,7 +237,8 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   status->set_active_clients(share.active_clients);
   status->set_credits(share.credits);
   status->set_incarnation(options_.incarnation);
-  status->set_config_hash(options_.config_hash);
+  status->set_config_hash(options_.config_hash.value_or(0));
+  status->set_takes_any_config(!options_.config_hash.has_value());
   const ServerFigures figures = figures_.figures();
   status->set_pushed_bytes(figures.pushed_bytes);
   status->set_pulled_bytes(figures.pulled_bytes);
@@ -219,9 +249,11 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   status->set_job_state_version(record_.state_version());
   const ServedShard::View view = shard_.view();
   status->set_state(view.state);
+  status->set_asked_to_stop(shard_.leaving());
   status->set_member_epoch(view.member_epoch);
   status->set_members(static_cast<int32_t>(view.members));
   if (view.shard == nullptr) return;
+  status->set_config_hash(view.shard->config_hash);
   const ShardStore& store = *view.shard->store;
   status->set_leaving(Unsaved(view.shard));
   status->set_store_id(view.shard->store_id);

@@ -19,6 +19,7 @@
 #include "ps_server/service/credit_ledger.h"
 #include "ps_server/service/departure.h"
 #include "ps_server/service/initialize_calls.h"
+#include "ps_server/service/replica_calls.h"
 #include "ps_server/service/served_shard.h"
 #include "ps_server/service/server_figures.h"
 #include "ps_server/service/snapshot_calls.h"
@@ -34,7 +35,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
  public:
   struct Options {
     uint64_t incarnation = 0;
-    uint64_t config_hash = 0;
+    // Of the configuration that chiefs must have; none: any.
+    std::optional<uint64_t> config_hash = std::nullopt;
     CreditLedger::Options credits = {};
     // The number of threads that share the commit of a synchronous round, and that read the rows of
     // a snapshot; at least 1.
@@ -47,6 +49,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
     absl::Duration chief_exclusive = absl::ZeroDuration();
     // A shard that takes more (LeastBytesOf) is refused before anything is allocated.
     int64_t max_shard_bytes = std::numeric_limits<int64_t>::max();
+    // Connects to hosts of shards, of which this server may be a replica; null: it is none.
+    ReplicaCalls::Connect connect_host = nullptr;
   };
 
   // `end` is raised by Finish. Both outlive the handler.
@@ -84,6 +88,12 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
                               v1::ShardStatus* response) override;
   absl::Status CommitRound(const v1::CommitRoundRequest& request,
                            v1::CommitRoundResponse* response) override;
+  absl::Status ReplicateShard(const v1::ReplicateShardRequest& request,
+                              v1::InitializeShardResponse* response) override;
+  absl::Status ReplicateRound(const v1::ReplicateRoundRequest& request,
+                              v1::ReplicateRoundResponse* response) override;
+  absl::Status ReadShard(const v1::ReadShardRequest& request, ShardSink sink) override;
+  absl::Status ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) override;
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                          v1::ShardStatus* response) override;
   absl::Status FindChief(const v1::FindChiefRequest& request,
@@ -112,6 +122,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
 
   std::atomic<bool> finished_{false};
   std::atomic<bool> chief_stopping_{false};
+  // The shard is a replica: another process serves it, and sees to its snapshots.
+  std::atomic<bool> replica_{false};
   ChiefAdmission chiefs_;
   // The newest chief whose heartbeat has passed AwaitCommitsOfOthers; 0: none.
   std::atomic<uint64_t> attended_by_{0};
@@ -121,6 +133,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   TableLimitsLog limits_log_;
   SnapshotCalls snapshots_;
   InitializeCalls initialize_;
+  ReplicaCalls replicas_;
 
   // Held while a round is committed.
   Mutex commit_mu_;

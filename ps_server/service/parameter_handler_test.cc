@@ -85,6 +85,31 @@ TEST_F(ParameterHandlerTest, OtherConfigurationIsRefusedWithBothHashes) {
   EXPECT_EQ(GetStatus().state(), v1::ShardStatus::EMPTY);
 }
 
+TEST(AnyConfigTest, ServerWithoutAConfigurationTakesThatOfItsChief) {
+  ManualClock clock;
+  StopSignal end;
+  ParameterHandler handler({.incarnation = 9}, &clock, &end);
+  const Placement placement = TestPlacement(1);
+  const auto initialize = [&](uint64_t chief, uint64_t hash) {
+    v1::InitializeShardRequest request = InitializeRequest(placement, 0);
+    *request.mutable_header() = HeaderOf(chief);
+    request.set_config_hash(hash);
+    v1::InitializeShardResponse response;
+    return handler.Initialize(request, &response);
+  };
+  const auto status = [&] {
+    v1::ShardStatus status;
+    EXPECT_TRUE(handler.GetStatus({}, &status).ok());
+    return status;
+  };
+  EXPECT_TRUE(status().takes_any_config());
+  EXPECT_EQ(status().config_hash(), 0u);
+  ASSERT_TRUE(initialize(kTestChief, 0x123).ok());
+  EXPECT_EQ(status().config_hash(), 0x123u);
+  ASSERT_TRUE(initialize(kTestChief + 1, 0x456).ok());
+  EXPECT_EQ(status().config_hash(), 0x456u);
+}
+
 TEST_F(ParameterHandlerTest, InitializeRepeatedByTheSameChiefChangesNothing) {
   ASSERT_TRUE(Initialize(InitializeRequest(placement_, 0)).ok());
   const uint64_t store_id = initialized_.status().store_id();

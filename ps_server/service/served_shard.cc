@@ -65,6 +65,19 @@ void ServedShard::Leave() {
   if (shard_ != nullptr) shard_->store->EndAtNextCut();
 }
 
+void ServedShard::Drop() {
+  MutexLock lock(&mu_);
+  DropLocked();
+  state_ = v1::ShardStatus::EMPTY;
+}
+
+void ServedShard::DropLocked() {
+  origin_.reset();
+  shard_ = nullptr;
+  ++newest_making_;
+  dropped_();
+}
+
 absl::StatusOr<std::optional<ServedShard::Making>> ServedShard::Begin(
     absl::string_view call, const v1::RequestHeader& chief, const Origin& origin) {
   MutexLock lock(&mu_);
@@ -72,11 +85,9 @@ absl::StatusOr<std::optional<ServedShard::Making>> ServedShard::Begin(
   RETURN_IF_ERROR(chiefs_->Admit(call, chief));
   if (origin_ == origin) return std::nullopt;
   // The old shard is released before the new one is made: there may not be memory for both.
-  origin_.reset();
+  DropLocked();
   state_ = v1::ShardStatus::INITIALIZING;
-  shard_ = nullptr;
-  dropped_();
-  return ++newest_making_;
+  return newest_making_;
 }
 
 absl::Status ServedShard::CheckMaking(absl::string_view call, const v1::RequestHeader& chief,
@@ -108,8 +119,8 @@ absl::Status ServedShard::End(absl::string_view call, const v1::InitializeShardR
   const PushOptions push = {request.reject_non_finite(),
                             request.stale_gradients().scale_learning_rate()};
   if (leaving_) (*store)->EndAtNextCut();
-  shard_ = std::make_shared<const Shard>(
-      Shard{*std::move(store), request.placement_fingerprint(), RandomId(), push});
+  shard_ = std::make_shared<const Shard>(Shard{*std::move(store), request.placement_fingerprint(),
+                                               RandomId(), request.config_hash(), push});
   origin_ = origin;
   state_ = v1::ShardStatus::READY;
   return absl::OkStatus();

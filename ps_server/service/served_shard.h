@@ -31,6 +31,7 @@ class ServedShard {
     std::unique_ptr<ShardStore> store;
     uint64_t placement_fingerprint = 0;
     uint64_t store_id = 0;
+    uint64_t config_hash = 0;  // of the chief that had it made
     PushOptions push;
   };
   using Pointer = std::shared_ptr<const Shard>;
@@ -41,6 +42,8 @@ class ServedShard {
     uint64_t placement_fingerprint = 0;
     uint32_t shard = 0;
     std::optional<int64_t> restore_step;
+    // Of a copy of another server's shard: a random number, for each copy is of another instant.
+    uint64_t copy = 0;
 
     friend bool operator==(const Origin&, const Origin&) = default;
   };
@@ -57,8 +60,8 @@ class ServedShard {
     size_t members = 0;
   };
 
-  // `dropped` is called when a shard gives way to a new one, before that is begun; it must not call
-  // this. `chiefs` outlives this.
+  // `dropped` is called when a shard gives way to a new one, before that is begun, or is dropped;
+  // it must not call this. `chiefs` outlives this.
   ServedShard(ChiefAdmission* chiefs, std::function<void()> dropped)
       : chiefs_(chiefs), dropped_(std::move(dropped)) {}
 
@@ -81,6 +84,9 @@ class ServedShard {
   void Leave();
   bool leaving() const { return leaving_; }
 
+  // There is no shard any more; a call that makes one is refused.
+  void Drop();
+
   // ---- A new shard takes its place. `call` begins the texts of errors.
 
   // Drops the shard, for the call to make one; nothing: the one that is there is of that origin.
@@ -97,6 +103,7 @@ class ServedShard {
                    absl::StatusOr<std::unique_ptr<ShardStore>> store);
 
  private:
+  void DropLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckMakingLocked(absl::string_view call, const v1::RequestHeader& chief,
                                  Making making) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 

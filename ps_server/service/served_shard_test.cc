@@ -85,6 +85,24 @@ TEST_F(ServedShardTest, ALaterCallMakesIt) {
   EXPECT_EQ(shard_.view().state, v1::ShardStatus::READY);
 }
 
+TEST_F(ServedShardTest, IsEmptyOnceItIsDropped) {
+  Make(kChief);
+  shard_.Drop();
+  EXPECT_EQ(shard_.view().state, v1::ShardStatus::EMPTY);
+  EXPECT_TRUE(absl::IsUnavailable(shard_.Current().status()));
+  EXPECT_EQ(dropped_, 2);
+  Make(kChief);
+  EXPECT_EQ(shard_.view().state, v1::ShardStatus::READY) << "of the same origin";
+}
+
+TEST_F(ServedShardTest, WhatIsBeingMadeWhenItIsDroppedIsRefused) {
+  const auto making = Begin(kChief);
+  ASSERT_TRUE(making.ok());
+  shard_.Drop();
+  EXPECT_TRUE(absl::IsUnavailable(End(kChief, **making, NewStore())));
+  EXPECT_EQ(shard_.view().state, v1::ShardStatus::EMPTY);
+}
+
 TEST_F(ServedShardTest, IsEmptyAfterAnError) {
   const ServedShard::Making making = **Begin(kChief);
   EXPECT_TRUE(absl::IsDataLoss(End(kChief, making, absl::DataLossError("damaged"))));

@@ -5,6 +5,7 @@
 #include "core/client/grpc_parameter_client.h"
 #include "core/client/sharded_parameter_client.h"
 #include "gmock/gmock.h"
+#include "ps_server/service/hosted_shards.h"
 #include "ps_server/service/loopback_testing.h"
 #include "ps_server/service/lossy_server_testing.h"
 #include "ps_server/service/shard_testing.h"
@@ -46,8 +47,8 @@ class ShardedClientTest : public testing::TestWithParam<size_t> {
       loopback_.push_back(std::make_unique<LoopbackServer>(&server->handler));
       addresses.push_back(loopback_.back()->address());
     }
-    auto client = ConnectParameterClient(options, variables_, placement_, addresses, Credentials(),
-                                         &clock_, &stop_);
+    auto client = ConnectParameterClient(options, variables_, placement_, ServersAt(addresses),
+                                         Credentials(), &clock_, &stop_);
     EXPECT_TRUE(client.ok()) << client.status();
     return *std::move(client);
   }
@@ -109,7 +110,7 @@ class ShardedClientTest : public testing::TestWithParam<size_t> {
 
   const std::vector<VariableSpec> variables_ = ModelOrder();
   const Placement placement_ = TestPlacement(GetParam());
-  const TestServers servers_ = StartServers(placement_, "momentum {}");
+  TestServers servers_ = StartServers(placement_, "momentum {}");
   std::vector<std::unique_ptr<LoopbackServer>> loopback_;
   ManualClock clock_;
   StopSignal stop_;
@@ -316,6 +317,48 @@ TEST_P(ShardedClientTest, ManyWorkersAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   ExpectShardSteps(kWorkers * kSteps);
+}
+
+TEST_P(ShardedClientTest, OneProcessHostsAllShards) {
+  std::vector<HostedShard> shards;
+  for (size_t s = 0; s < GetParam(); ++s) {
+    shards.push_back({static_cast<uint32_t>(s), &servers_[s]->handler, &servers_[s]->handler});
+  }
+  HostedShards host(std::move(shards));
+  Options options = DefaultOptions();
+  options.names_shards = true;
+  const auto client = NewClient(std::vector<BulkHandler*>(GetParam(), &host), options);
+  ASSERT_TRUE(client->Pull().ok());
+  StepNow(client.get(), 1);
+  ExpectShardSteps(1);
+  EXPECT_EQ(Received(*client), PullAll(placement_, servers_));
+}
+
+// Its new server has none of the updates, so that all of its values differ.
+TEST_P(ShardedClientTest, AShardIsTakenOverByAnotherServer) {
+  const auto client = NewGrpcClient(DefaultOptions());
+  ASSERT_TRUE(client->Pull().ok());
+  StepNow(client.get(), 1);
+  const size_t last = GetParam() - 1;
+  TestServers others = NewServers(1);
+  v1::InitializeShardResponse response;
+  ASSERT_TRUE(
+      others[0]
+          ->handler.Initialize(InitializeRequest(placement_, last, "momentum {}"), &response)
+          .ok());
+  const LoopbackServer successor(&others[0]->handler);
+  std::vector<std::string> addresses;
+  for (const auto& server : loopback_) addresses.push_back(server->address());
+  addresses[last] = successor.address();
+  loopback_[last]->Shutdown();
+  std::thread mover([&] { client->SetServers(ServersAt(addresses)); });
+  StepNow(client.get(), 2);
+  mover.join();
+  std::swap(servers_[last], others[0]);
+  EXPECT_EQ(Received(*client), PullAll(placement_, servers_));
+  StepNow(client.get(), 3);
+  EXPECT_EQ(StatusOf(&servers_[last]->handler).shard_step(), 2) << "each push once";
+  EXPECT_EQ(Received(*client), PullAll(placement_, servers_));
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ TEST_P(TableRowsClientTest, OverConnections) {
     addresses.push_back(loopback_.back()->address());
   }
   auto client = ConnectParameterClient(ClientOptions(), placement_.variables(), placement_,
-                                       addresses, Credentials(), &clock_, &stop_);
+                                       ServersAt(addresses), Credentials(), &clock_, &stop_);
   ASSERT_TRUE(client.ok()) << client.status();
   client_ = *std::move(client);
   TrainAndCompare(5, 3000, 5000);

@@ -57,10 +57,11 @@ void AddApplied(const SequenceTable& table, v1::ShardState* state) {
 }
 
 // The oldest that says what there is to say.
-uint32_t FormatOf(const TableStore* tables, const TablePlaces& places) {
+uint32_t FormatOf(const Placement& placement, const TableStore* tables, const TablePlaces& places) {
   if (tables == nullptr) return kTablelessShardStateFormat;
+  if (placement.table_shards() < placement.num_shards()) return kShardStateFormat;
   const bool ghosts = tables->tables_and_ghosts().size() > tables->tables().size();
-  if (ghosts) return kShardStateFormat;
+  if (ghosts) return kGhostShardStateFormat;
   return places.base.has_value() ? kDeltaShardStateFormat : kGhostlessShardStateFormat;
 }
 
@@ -68,7 +69,7 @@ uint32_t FormatOf(const TableStore* tables, const TablePlaces& places) {
 v1::ShardState StateOf(const ShardStore& store, const ShardCut& cut, const TablePlaces& places) {
   const Placement& placement = store.placement();
   v1::ShardState state;
-  state.set_format(FormatOf(store.tables(), places));
+  state.set_format(FormatOf(placement, store.tables(), places));
   state.set_shard_step(cut.shard_step);
   if (cut.committed.round >= 0) {
     state.set_committed_round(cut.committed.round);
@@ -88,7 +89,11 @@ v1::ShardState StateOf(const ShardStore& store, const ShardCut& cut, const Table
       block->set_updates(from.updates);
     }
   }
-  if (cut.tables != nullptr) AddTables(*store.tables(), *cut.tables, places, &state);
+  if (cut.tables != nullptr) {
+    AddTables(*store.tables(), *cut.tables, places, &state);
+    const size_t holding = placement.table_shards();
+    if (holding < placement.num_shards()) state.set_table_shards(static_cast<uint32_t>(holding));
+  }
   AddApplied(cut.applied, &state);
   return state;
 }

@@ -227,7 +227,8 @@ class SinkFile : public AppendFile {
 
 absl::StatusOr<std::unique_ptr<ShardStore>> ReceiveShard(ShardStore::Options options,
                                                          const Chunk& first,
-                                                         ParameterControl::ChunkSource next) {
+                                                         ParameterControl::ChunkSource next,
+                                                         ReceivedBlocks blocks) {
   const std::vector<VariableSpec> variables = options.placement.variables();
   ChunkStream stream(&first, next);
   ASSIGN_OR_RETURN(
@@ -245,7 +246,7 @@ absl::StatusOr<std::unique_ptr<ShardStore>> ReceiveShard(ShardStore::Options opt
                   absl::StrCat(name, ": expected the block, found the end of the stream"));
             }
             BlockContent* content = state->content.Mutable();
-            RETURN_IF_ERROR(first.start().has_restore_step()
+            RETURN_IF_ERROR(blocks == ReceivedBlocks::kWithSlots
                                 ? TakeElements(block->elements(), name, content)
                                 : TakeInitialValues(block->elements(), variables[position.variable],
                                                     first.start().seed(), position, name, content));

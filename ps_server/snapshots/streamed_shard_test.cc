@@ -63,6 +63,10 @@ void ExpectSame(const BlockContent& a, const BlockContent& b) {
 
 class StreamedShardTest : public testing::Test {
  protected:
+  ReceivedBlocks Kind() const {
+    return first_.start().has_restore_step() ? ReceivedBlocks::kWithSlots
+                                             : ReceivedBlocks::kInitialValues;
+  }
   // A shard that has gone some steps.
   StreamedShardTest() {
     source_ = *InitializeShard(Options(), kTestSeed);
@@ -108,7 +112,7 @@ class StreamedShardTest : public testing::Test {
   }
   absl::Status ReceiveStatus(Chunks chunks) {
     Source source(std::move(chunks));
-    return ReceiveShard(Options(), first_, source.Function()).status();
+    return ReceiveShard(Options(), first_, source.Function(), Kind()).status();
   }
 
   const Placement placement_ = TestPlacement(2);
@@ -121,7 +125,7 @@ TEST_F(StreamedShardTest, IsWhatWasSentHoweverItIsCut) {
   ASSERT_GT(blocks_.size(), 5u);
   for (const int blocks : {1, 2, 1000}) {
     Source source(InChunksOf(blocks));
-    const auto store = ReceiveShard(Options(), first_, source.Function());
+    const auto store = ReceiveShard(Options(), first_, source.Function(), Kind());
     ASSERT_TRUE(store.ok()) << store.status();
     ExpectLikeSource(**store);
   }
@@ -133,7 +137,7 @@ TEST_F(StreamedShardTest, BlocksMayBeInTheFirstMessageAndMessagesEmpty) {
   chunks.front().clear_blocks();
   chunks.emplace_back();
   Source source(chunks);
-  const auto store = ReceiveShard(Options(), first_, source.Function());
+  const auto store = ReceiveShard(Options(), first_, source.Function(), Kind());
   ASSERT_TRUE(store.ok()) << store.status();
   ExpectLikeSource(**store);
 }
@@ -158,7 +162,7 @@ TEST_F(StreamedShardTest, InitialValuesAreSentOrLeftToTheInitializers) {
   }
   ASSERT_GT(sent, 2);
   Source source(chunks);
-  const auto store = ReceiveShard(Options(), first_, source.Function());
+  const auto store = ReceiveShard(Options(), first_, source.Function(), Kind());
   ASSERT_TRUE(store.ok()) << store.status();
   const ShardCut cut = (*store)->Cut();
   EXPECT_EQ(cut.shard_step, 0);
@@ -217,7 +221,8 @@ TEST_F(StreamedShardTest, ErrorsOfTheSourceEndIt) {
   const auto damaged = []() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
     return absl::DataLossError("checksum");
   };
-  EXPECT_EQ(ReceiveShard(Options(), first_, damaged).status(), absl::DataLossError("checksum"));
+  EXPECT_EQ(ReceiveShard(Options(), first_, damaged, Kind()).status(),
+            absl::DataLossError("checksum"));
 }
 
 // ---- As calls of a server.

@@ -232,6 +232,7 @@ void AddTables(const TableStore& store, const TableCut& cut, const TablePlaces& 
 
 absl::Status RestoreTables(const BundleReader& bundle, int threads, TableStore* store) {
   const RowPartitionRun run = store->partitions();
+  if (run.count == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(const StoredTables stored, StoredTables::Open(&bundle, run));
   ASSIGN_OR_RETURN(const std::vector<Source> sources, FindSources(stored, *store));
   store->RestoreStepsDone(stored.steps_done());

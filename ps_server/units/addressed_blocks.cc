@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<AddressedBlock>> ResolveBlocks(const ShardStore& stor
       ASSIGN_OR_RETURN(Block * block, store.Find(range.partition, index));
       blocks.push_back({block, range.partition, static_cast<uint32_t>(index),
                         store.BlockElements(range.partition, index), range.format,
-                        range.pull_format});
+                        range.pull_format, range.absent});
     }
   }
   return blocks;

@@ -21,6 +21,7 @@ struct AddressedBlock {
   int64_t elements = 0;
   WireFormat format = WireFormat::kFloat32;
   WireFormat pull_format = WireFormat::kFloat32;
+  bool absent = false;  // a push has no gradient of it
 };
 
 // The blocks of `ranges` in order; they live as long as the store. INVALID_ARGUMENT: a block is not

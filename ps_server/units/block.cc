@@ -84,11 +84,11 @@ BlockContentRef Block::Give(uint64_t incarnation) {
 bool Block::Apply(const Optimizer& optimizer, const PushIdentity& push,
                   const WireGradient& gradient, BlockContentRef* after) {
   MutexLock lock(&mu_);
-  const bool remembers = optimizer.reads_worker_values();
   const bool applies = TakeSequence(push);
   if (applies) {
     const auto base = GivenUntil(push.incarnation, push.sequence - 1 - push.unseen_pushes);
-    const BlockContent* given = remembers && base != given_.end() ? &*base->content : nullptr;
+    const BlockContent* given =
+        optimizer.reads_worker_values() && base != given_.end() ? &*base->content : nullptr;
     Renew([&](const BlockContent& from, BlockContent* to) {
       const BlockUpdate update = {optimizer, push.learning_rate, from, given, to};
       ReadGradient(gradient, from.values.size(),
@@ -99,10 +99,15 @@ bool Block::Apply(const Optimizer& optimizer, const PushIdentity& push,
   } else {
     SkipGradient(gradient, content_->values.size());
   }
-  if (after != nullptr) {
-    if (remembers) Remember(push);
-    *after = content_;
-  }
+  Answer(optimizer, push, after);
+  return applies;
+}
+
+bool Block::ApplyNothing(const Optimizer& optimizer, const PushIdentity& push,
+                         BlockContentRef* after) {
+  MutexLock lock(&mu_);
+  const bool applies = TakeSequence(push);
+  Answer(optimizer, push, after);
   return applies;
 }
 
@@ -129,6 +134,16 @@ StageResult Block::Stage(const PushIdentity& push, const RoundId& round, float w
 uint32_t Block::Contributions(const RoundId& round) const {
   MutexLock lock(&mu_);
   return sum_ != nullptr && sum_->id() == round ? sum_->contributions() : 0;
+}
+
+void Block::ReadSum(const RoundId& round, absl::FunctionRef<void(const RoundSum*)> read) const {
+  MutexLock lock(&mu_);
+  read(sum_ != nullptr && sum_->id() == round ? sum_.get() : nullptr);
+}
+
+void Block::TakeSum(std::unique_ptr<RoundSum> sum) {
+  MutexLock lock(&mu_);
+  sum_ = std::move(sum);
 }
 
 void Block::CommitRound(const Optimizer& optimizer, float learning_rate) {
@@ -159,6 +174,12 @@ void Block::Renew(Update update) {
   update(*content_, next.Mutable());
   CountUpdate(*content_, next.Mutable());
   content_ = std::move(next);
+}
+
+void Block::Answer(const Optimizer& optimizer, const PushIdentity& push, BlockContentRef* after) {
+  if (after == nullptr) return;
+  if (optimizer.reads_worker_values()) Remember(push);
+  *after = content_;
 }
 
 void Block::Remember(const PushIdentity& push) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "core/base/mutex.h"
 #include "core/optim/optimizer.h"
 #include "core/tensor/aligned_buffer.h"
@@ -127,12 +128,20 @@ class Block {
   bool Apply(const Optimizer& optimizer, const PushIdentity& push, const WireGradient& gradient,
              BlockContentRef* after = nullptr);
 
+  // Takes a push that has no gradient of this block, whose content stays as it is. Otherwise Apply.
+  bool ApplyNothing(const Optimizer& optimizer, const PushIdentity& push,
+                    BlockContentRef* after = nullptr);
+
   // Adds weight * gradient to the sum of `round`, once per push, and moves the gradient's cursor
   // behind it; the sum of an older attempt or round is dropped. The content does not change.
   StageResult Stage(const PushIdentity& push, const RoundId& round, float weight,
                     const WireGradient& gradient);
   // The number of pushes in the sum of `round`.
   uint32_t Contributions(const RoundId& round) const;
+  // Calls `read` with the sum of `round`, or with null, under the block's lock.
+  void ReadSum(const RoundId& round, absl::FunctionRef<void(const RoundSum*)> read) const;
+  // Puts a sum in place of any other.
+  void TakeSum(std::unique_ptr<RoundSum> sum);
   // Applies the mean of the sum, and frees it. There must be contributions.
   void CommitRound(const Optimizer& optimizer, float learning_rate);
 
@@ -154,6 +163,9 @@ class Block {
   // What the incarnation had after this push: the newest of what it was given until then, or the
   // oldest that is known. given_.end(): unknown.
   std::vector<Given>::const_iterator GivenUntil(uint64_t incarnation, uint64_t sequence) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Gives the pusher the content as the answer to this push.
+  void Answer(const Optimizer& optimizer, const PushIdentity& push, BlockContentRef* after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Replaces the content by the result of `update(from, to)`, in place if the block is its only
   // holder.

@@ -104,6 +104,18 @@ TEST_F(BlockTest, LeavesTheCursorBehindTheGradientAppliedOrNot) {
   }
 }
 
+TEST_F(BlockTest, APushWithoutAGradientLeavesTheContentAndTakesItsSequence) {
+  ASSERT_TRUE(Apply(1, 1, 2));
+  BlockContentRef after;
+  EXPECT_TRUE(block_.ApplyNothing(*sgd_, {1, 2, 1}, &after));
+  EXPECT_FALSE(block_.ApplyNothing(*sgd_, {1, 2, 1}, &after));
+  EXPECT_FALSE(Apply(1, 2, 5));
+  EXPECT_EQ(Copy(after->values), Gradient(8));
+  EXPECT_EQ(after->version, 2u);
+  EXPECT_EQ(after->updates, 1);
+  EXPECT_TRUE(Apply(1, 3, 5));
+}
+
 TEST_F(BlockTest, GivesTheContentAfterThePush) {
   BlockContentRef after;
   const std::string bytes = BytesOf(Gradient(2));

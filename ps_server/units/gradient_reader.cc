@@ -1,3 +1,6 @@
+// A message that lies in memory which its sender has mapped too (core/rpc/memory_call.h) may be
+// another one when it is read than it was when it was checked. Then the gradient is a wrong one,
+// but nothing outside of the block is touched, and reading comes to an end.
 #include "ps_server/units/gradient_reader.h"
 
 #include <algorithm>
@@ -55,7 +58,7 @@ class WordReader {
 
   ByteCursor cursor_;
   size_t left_;  // not yet taken
-  std::array<Word, 256> words_;
+  std::array<Word, 256> words_ = {};
   size_t next_ = 0;
   size_t filled_ = 0;
 };
@@ -67,6 +70,7 @@ void ReadElementwise(WireFormat format, int64_t elements, ByteCursor* cursor,
   int64_t first = 0;
   while (first < elements) {
     const auto piece = cursor->Next((elements - first) * width);
+    if (piece.empty()) return;
     const auto whole = static_cast<int64_t>(piece.size() / width);
     if (whole > 0) visit(first, whole, EncodedGradient(format, piece.data()));
     first += whole;
@@ -86,6 +90,7 @@ void ReadInt8(int64_t elements, ByteCursor* cursor, GradientVisitor visit) {
     const int64_t end = std::min(elements, group + kInt8GroupElements);
     for (int64_t first = group; first < end;) {
       const auto piece = cursor->Next(end - first);
+      if (piece.empty()) return;
       const auto count = static_cast<int64_t>(piece.size());
       visit(first, count, EncodedGradient(WireFormat::kInt8, piece.data(), scale));
       first += count;
@@ -105,7 +110,9 @@ void ReadTopK(int64_t elements, ByteCursor* cursor, GradientVisitor visit) {
     const int64_t size = std::min(kDenseElements, elements - first);
     std::fill_n(dense.begin(), size, 0.0f);
     while (!positions.done() && positions.Peek() < first + size) {
-      dense[positions.Take() - first] = values.Take();
+      const int64_t position = positions.Take();
+      const float value = values.Take();
+      if (position >= first) dense[position - first] = value;
     }
     visit(first, size, EncodedGradient(dense.data()));
   }

@@ -248,8 +248,9 @@ TEST(MovingAverageSnapshotTest, AStreamBringsTheirValuesAlone) {
   add({1, 2, 10, 20, 100, 200});  // values, and Adam's slots
   add({7, 8, 9});
   const auto receive = [&] {
-    return ReceiveShard(StoreOptions(placement, 0, "adam {}"), chunk,
-                        [] { return std::optional<v1::InitializeChunk>(); });
+    return ReceiveShard(
+        StoreOptions(placement, 0, "adam {}"), chunk,
+        [] { return std::optional<v1::InitializeChunk>(); }, ReceivedBlocks::kWithSlots);
   };
   const auto store = receive();
   ASSERT_TRUE(store.ok()) << store.status();

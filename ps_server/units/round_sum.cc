@@ -1,5 +1,7 @@
 #include "ps_server/units/round_sum.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "core/optim/accumulate.h"
 
@@ -7,6 +9,15 @@ namespace keelson {
 
 std::string RoundId::ToString() const {
   return absl::StrCat("round ", round, ", attempt ", attempt);
+}
+
+RoundSum::RoundSum(const RoundId& id, absl::Span<const float> elements, double weights,
+                   uint32_t contributions)
+    : id_(id),
+      sum_(static_cast<int64_t>(elements.size())),
+      weights_(weights),
+      contributions_(contributions) {
+  std::copy(elements.begin(), elements.end(), sum_.data());
 }
 
 void RoundSum::Add(const WireGradient& gradient, float weight) {

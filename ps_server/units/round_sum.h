@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "absl/types/span.h"
 #include "core/optim/optimizer.h"
 #include "core/tensor/aligned_buffer.h"
 #include "ps_server/units/gradient_reader.h"
@@ -33,9 +34,17 @@ class RoundSum {
  public:
   // An empty sum for a block of `elements` elements.
   RoundSum(const RoundId& id, int64_t elements) : id_(id), sum_(elements) {}
+  // What another sum had: its elements, and how many contributions with what sum of weights.
+  RoundSum(const RoundId& id, absl::Span<const float> elements, double weights,
+           uint32_t contributions);
 
   const RoundId& id() const { return id_; }
   uint32_t contributions() const { return contributions_; }
+  double weights() const { return weights_; }
+  // Of each element, weight times gradient, added up.
+  absl::Span<const float> elements() const {
+    return {sum_.data(), static_cast<size_t>(sum_.size())};
+  }
 
   // Adds weight * gradient, which CheckGradient has approved, and moves its cursor behind it.
   void Add(const WireGradient& gradient, float weight);

@@ -236,6 +236,42 @@ absl::Status ShardStore::CommitRound(const RoundId& round, uint32_t contribution
   return absl::OkStatus();
 }
 
+absl::Status ShardStore::ReadSums(const RoundId& round, uint32_t contributions,
+                                  absl::FunctionRef<void(const RoundSum& sum)> read,
+                                  absl::FunctionRef<absl::Status()> pass_on) const {
+  RETURN_IF_ERROR(MayCommit(round, contributions));
+  for (const auto& blocks : blocks_) {
+    for (const std::unique_ptr<Block>& block : blocks) {
+      bool found = false;
+      block->ReadSum(round, [&](const RoundSum* sum) {
+        found = sum != nullptr;
+        if (found) read(*sum);
+      });
+      if (!found) {
+        return absl::FailedPreconditionError(
+            absl::StrCat(round.ToString(), ": it is over, or was begun again"));
+      }
+      RETURN_IF_ERROR(pass_on());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShardStore::TakeSums(
+    const RoundId& round,
+    absl::FunctionRef<absl::StatusOr<std::unique_ptr<RoundSum>>(int64_t elements)> next) {
+  const PushScope scope(this);
+  RETURN_IF_ERROR(EnterRound(round));
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    for (size_t b = 0; b < blocks_[i].size(); ++b) {
+      const int64_t elements = BlockElements(partitions_[i], static_cast<int64_t>(b));
+      ASSIGN_OR_RETURN(std::unique_ptr<RoundSum> sum, next(elements));
+      blocks_[i][b]->TakeSum(std::move(sum));
+    }
+  }
+  return absl::OkStatus();
+}
+
 int64_t ShardStore::slot_bytes() const {
   int64_t bytes = 0;
   for (const size_t p : partitions_) {

@@ -1,0 +1,171 @@
+#include "ps_server/service/replica_calls.h"
+
+#include <cstring>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+// Messages end when they have so much, so that a message is a block and a little more.
+constexpr size_t kMessageBytes = 1 << 20;
+
+size_t BytesOf(absl::Span<const float> elements) { return elements.size() * sizeof(float); }
+
+void AppendElements(absl::Span<const float> elements, std::string* bytes) {
+  bytes->append(reinterpret_cast<const char*>(elements.data()), BytesOf(elements));
+}
+
+// Sends blocks in messages.
+template <typename Chunk, typename Sink>
+class BlockSender {
+ public:
+  explicit BlockSender(Sink sink) : sink_(sink) {}
+
+  Chunk* chunk() { return &chunk_; }
+  // A block of `bytes` bytes was added to the chunk.
+  absl::Status NoteAdded(size_t bytes) {
+    bytes_ += bytes;
+    return bytes_ < kMessageBytes ? absl::OkStatus() : Send();
+  }
+  absl::Status Send() {
+    bytes_ = 0;
+    return sink_(std::exchange(chunk_, Chunk()));
+  }
+
+ private:
+  const Sink sink_;
+  Chunk chunk_;
+  size_t bytes_ = 0;
+};
+
+void AddBlock(const BlockContent& content, v1::InitializeChunk::Block* block) {
+  block->set_version(content.version);
+  block->set_updates(content.updates);
+  AppendElements(content.values.span(), block->mutable_elements());
+  for (const AlignedBuffer& slot : content.slots) {
+    AppendElements(slot.span(), block->mutable_elements());
+  }
+}
+
+absl::StatusOr<std::unique_ptr<RoundSum>> SumOf(const v1::RoundChunk::Block& block,
+                                                const RoundId& round, uint32_t contributions,
+                                                int64_t elements) {
+  const size_t expected = static_cast<size_t>(elements) * sizeof(float);
+  if (block.sum().size() != expected) {
+    return absl::InvalidArgumentError(absl::StrCat("a block of a round: expected ", expected,
+                                                   " bytes, found ", block.sum().size()));
+  }
+  std::vector<float> sum(static_cast<size_t>(elements));
+  std::memcpy(sum.data(), block.sum().data(), expected);
+  return std::make_unique<RoundSum>(round, sum, block.weights(), contributions);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<ParameterControl>> ReplicaCalls::HostAt(const std::string& address) {
+  if (connect_ == nullptr) {
+    return absl::FailedPreconditionError("this server keeps no replicas of shards");
+  }
+  MutexLock lock(&mu_);
+  std::shared_ptr<ParameterControl>& host = hosts_[address];
+  if (host == nullptr) host = connect_(address);
+  return host;
+}
+
+absl::Status ReplicaCalls::ReplicateShard(const v1::ReplicateShardRequest& request) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<ParameterControl> host, HostAt(request.from()));
+  v1::ReadShardRequest read;
+  *read.mutable_header() = request.start().header();
+  std::deque<v1::InitializeChunk> chunks;
+  RETURN_IF_ERROR(host->ReadShard(read, [&chunks](v1::InitializeChunk chunk) {
+    chunks.push_back(std::move(chunk));
+    return absl::OkStatus();
+  }));
+  if (chunks.empty()) return absl::InternalError("a shard without a message");
+  v1::InitializeChunk first = std::move(chunks.front());
+  chunks.pop_front();
+  *first.mutable_start() = request.start();
+  return initialize_->InitializeCopy(
+      first, [&chunks]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+        if (chunks.empty()) return std::nullopt;
+        v1::InitializeChunk chunk = std::move(chunks.front());
+        chunks.pop_front();
+        return chunk;
+      });
+}
+
+absl::Status ReplicaCalls::ReplicateRound(const v1::ReplicateRoundRequest& request) {
+  RETURN_IF_ERROR(chiefs_->Admit("ReplicateRound", request.header()));
+  ASSIGN_OR_RETURN(const std::shared_ptr<ShardStore> store, shard_->CurrentStore());
+  const RoundId round = {request.round(), request.attempt()};
+  // A repetition of the call.
+  if (store->MayCommit(round, request.contributions()).ok()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::shared_ptr<ParameterControl> host, HostAt(request.from()));
+  v1::ReadRoundRequest read;
+  *read.mutable_header() = request.header();
+  read.set_round(request.round());
+  read.set_attempt(request.attempt());
+  read.set_contributions(request.contributions());
+  // All of it is here before the replica changes: half of a round would be none.
+  std::deque<v1::RoundChunk::Block> blocks;
+  RETURN_IF_ERROR(host->ReadRound(read, [&blocks](v1::RoundChunk chunk) {
+    for (v1::RoundChunk::Block& block : *chunk.mutable_blocks()) {
+      blocks.push_back(std::move(block));
+    }
+    return absl::OkStatus();
+  }));
+  return store->TakeSums(round, [&](int64_t elements) -> absl::StatusOr<std::unique_ptr<RoundSum>> {
+    if (blocks.empty()) return absl::InvalidArgumentError("a round without all of its blocks");
+    const v1::RoundChunk::Block block = std::move(blocks.front());
+    blocks.pop_front();
+    return SumOf(block, round, request.contributions(), elements);
+  });
+}
+
+absl::Status ReplicaCalls::ReadShard(const v1::ReadShardRequest& request,
+                                     ParameterControl::ShardSink sink) {
+  RETURN_IF_ERROR(chiefs_->Admit("ReadShard", request.header()));
+  ASSIGN_OR_RETURN(const std::shared_ptr<ShardStore> store, shard_->CurrentStore());
+  if (store->tables() != nullptr && store->tables()->partitions().count > 0) {
+    return absl::FailedPreconditionError("ReadShard: expected a shard without rows of tables");
+  }
+  const ShardCut cut = store->Cut();
+  BlockSender<v1::InitializeChunk, ParameterControl::ShardSink> sender(sink);
+  sender.chunk()->set_shard_step(cut.shard_step);
+  sender.chunk()->set_committed_round(cut.committed.round);
+  sender.chunk()->set_committed_contributions(cut.committed.contributions);
+  for (const auto& partition : cut.partitions) {
+    for (const BlockContentRef& content : partition) {
+      v1::InitializeChunk::Block* const block = sender.chunk()->add_blocks();
+      AddBlock(*content, block);
+      RETURN_IF_ERROR(sender.NoteAdded(block->elements().size()));
+    }
+  }
+  return sender.Send();
+}
+
+absl::Status ReplicaCalls::ReadRound(const v1::ReadRoundRequest& request,
+                                     ParameterControl::RoundSink sink) {
+  RETURN_IF_ERROR(chiefs_->Admit("ReadRound", request.header()));
+  ASSIGN_OR_RETURN(const std::shared_ptr<ShardStore> store, shard_->CurrentStore());
+  const RoundId round = {request.round(), request.attempt()};
+  BlockSender<v1::RoundChunk, ParameterControl::RoundSink> sender(sink);
+  const auto add = [&](const RoundSum& sum) {
+    v1::RoundChunk::Block* const block = sender.chunk()->add_blocks();
+    AppendElements(sum.elements(), block->mutable_sum());
+    block->set_weights(sum.weights());
+  };
+  RETURN_IF_ERROR(store->ReadSums(round, request.contributions(), add, [&] {
+    const auto& blocks = sender.chunk()->blocks();
+    return sender.NoteAdded(blocks.rbegin()->sum().size());
+  }));
+  return sender.Send();
+}
+
+}  // namespace keelson

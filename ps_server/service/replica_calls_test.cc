@@ -1,0 +1,169 @@
+#include "ps_server/service/replica_calls.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "ps_server/service/parameter_handler.h"
+#include "ps_server/service/shard_testing.h"
+#include "testing/services/faulty_parameter_control.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The host of a shard, and another process that is to be its replica.
+class ReplicaCallsTest : public testing::TestWithParam<const char*> {
+ protected:
+  ReplicaCallsTest() {
+    v1::InitializeShardResponse response;
+    EXPECT_TRUE(host_.handler.Initialize(start_, &response).ok());
+  }
+
+  absl::Status Replicate() {
+    v1::ReplicateShardRequest request;
+    *request.mutable_start() = start_;
+    request.set_from("host:1");
+    v1::InitializeShardResponse response;
+    return replica_.ReplicateShard(request, &response);
+  }
+  absl::Status ReplicateRound(const RoundId& round, uint32_t contributions) {
+    v1::ReplicateRoundRequest request;
+    *request.mutable_header() = start_.header();
+    request.set_from("host:1");
+    request.set_round(round.round);
+    request.set_attempt(round.attempt);
+    request.set_contributions(contributions);
+    v1::ReplicateRoundResponse response;
+    return replica_.ReplicateRound(request, &response);
+  }
+  // The gradients of two workers for the round, at the host.
+  void PushRound(const RoundId& round, ParameterHandler* at) {
+    for (const uint64_t worker : {1, 2}) {
+      ++sequence_;
+      const TestRequest push = StagedPushOf(placement_, 0, worker, sequence_, round,
+                                            /*weight=*/static_cast<float>(worker) + 0.3f,
+                                            /*gradient=*/0.1f * static_cast<float>(sequence_));
+      const absl::Status status = CallBulk(at, BulkMethod::kPush, push).status();
+      EXPECT_TRUE(status.ok()) << status;
+    }
+  }
+  // Values, slots, versions and progress.
+  std::string StateOf(ParameterHandler* server) {
+    v1::ReadShardRequest request;
+    *request.mutable_header() = start_.header();
+    std::string state;
+    const absl::Status status = server->ReadShard(request, [&](const v1::InitializeChunk& chunk) {
+      state += chunk.SerializeAsString();
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(status.ok()) << status;
+    return state;
+  }
+
+  const Placement placement_ = TestPlacement(1);
+  const v1::InitializeShardRequest start_ = InitializeRequest(placement_, 0, GetParam());
+  TestServer host_;
+  FaultyParameterControl connection_{&host_.handler};
+  ManualClock clock_;
+  StopSignal end_;
+  ParameterHandler replica_{{.incarnation = 9,
+                             .config_hash = kTestConfigHash,
+                             .connect_host =
+                                 [this](const std::string& address) {
+                                   EXPECT_EQ(address, "host:1");
+                                   return std::make_unique<FaultyParameterControl>(&connection_);
+                                 }},
+                            &clock_,
+                            &end_};
+  uint64_t sequence_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, ReplicaCallsTest,
+                         testing::Values("sgd {}", "momentum {}", "adam {}"), [](const auto& info) {
+                           const std::string text = info.param;
+                           return text.substr(0, text.find(' '));
+                         });
+
+TEST_P(ReplicaCallsTest, StaysEqualBitByBit) {
+  PushRound({0, 1}, &host_.handler);
+  ASSERT_TRUE(CommitRound(&host_.handler, {0, 1}, 2).ok());
+  ASSERT_TRUE(Replicate().ok());
+  EXPECT_EQ(StateOf(&replica_), StateOf(&host_.handler));
+  for (int64_t round = 1; round < 4; ++round) {
+    PushRound({round, 1}, &host_.handler);
+    ASSERT_TRUE(ReplicateRound({round, 1}, 2).ok());
+    ASSERT_TRUE(CommitRound(&host_.handler, {round, 1}, 2).ok());
+    ASSERT_TRUE(CommitRound(&replica_, {round, 1}, 2).ok());
+    EXPECT_EQ(StateOf(&replica_), StateOf(&host_.handler));
+  }
+}
+
+TEST_P(ReplicaCallsTest, HasTheRoundWhenTheHostDiesBeforeTheCommit) {
+  ASSERT_TRUE(Replicate().ok());
+  PushRound({0, 1}, &host_.handler);
+  ASSERT_TRUE(ReplicateRound({0, 1}, 2).ok());
+  connection_.Sever();
+  EXPECT_TRUE(ReplicateRound({0, 1}, 2).ok()) << "a repetition needs no host";
+  ASSERT_TRUE(CommitRound(&replica_, {0, 1}, 2).ok());
+  ASSERT_TRUE(CommitRound(&host_.handler, {0, 1}, 2).ok());
+  EXPECT_EQ(StateOf(&replica_), StateOf(&host_.handler));
+}
+
+TEST_P(ReplicaCallsTest, TakesPushesInTheHostsPlace) {
+  ASSERT_TRUE(Replicate().ok());
+  PushRound({0, 1}, &host_.handler);
+  ASSERT_TRUE(ReplicateRound({0, 1}, 2).ok());
+  // The host is gone, and the round begins again.
+  PushRound({0, 2}, &replica_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(CommitRound(&replica_, {0, 1}, 2)));
+  EXPECT_TRUE(CommitRound(&replica_, {0, 2}, 2).ok());
+}
+
+TEST_P(ReplicaCallsTest, ARoundThatTheHostLacksIsRefused) {
+  ASSERT_TRUE(Replicate().ok());
+  const std::string before = StateOf(&replica_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(ReplicateRound({0, 1}, 2)));
+  PushRound({0, 1}, &host_.handler);
+  EXPECT_TRUE(absl::IsFailedPrecondition(ReplicateRound({0, 1}, 3)));
+  connection_.Sever();
+  EXPECT_TRUE(absl::IsUnavailable(ReplicateRound({0, 1}, 2)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(CommitRound(&replica_, {0, 1}, 2)));
+  EXPECT_EQ(StateOf(&replica_), before);
+}
+
+TEST_P(ReplicaCallsTest, AHostThatIsGoneLeavesNoHalfCopy) {
+  connection_.Sever();
+  EXPECT_TRUE(absl::IsUnavailable(Replicate()));
+  EXPECT_EQ(StatusOf(&replica_).state(), v1::ShardStatus::EMPTY);
+  EXPECT_TRUE(absl::IsUnavailable(ReplicateRound({0, 1}, 2))) << "there is no shard";
+}
+
+TEST_P(ReplicaCallsTest, OthersChiefsAreRefused) {
+  ASSERT_TRUE(Replicate().ok());
+  v1::ChiefHeartbeatRequest newer;
+  *newer.mutable_header() = HeaderOf(1000);
+  v1::ShardStatus status;
+  ASSERT_TRUE(replica_.ChiefHeartbeat(newer, &status).ok());
+  EXPECT_TRUE(absl::IsAborted(Replicate()));
+  EXPECT_TRUE(absl::IsAborted(ReplicateRound({0, 1}, 2)));
+  ASSERT_TRUE(host_.handler.ChiefHeartbeat(newer, &status).ok());
+  v1::ReadShardRequest read;
+  *read.mutable_header() = start_.header();
+  EXPECT_TRUE(
+      absl::IsAborted(host_.handler.ReadShard(read, [](const auto&) { return absl::OkStatus(); })));
+}
+
+TEST(NoReplicaTest, AServerThatCallsNoOthersRefuses) {
+  TestServer server;
+  v1::ReplicateShardRequest request;
+  v1::InitializeShardResponse response;
+  const absl::Status status = server.handler.ReplicateShard(request, &response);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("keeps no replicas"));
+}
+
+}  // namespace
+}  // namespace keelson
