@@ -27,6 +27,7 @@ MembershipClient::Options MembershipOptions(const ChiefSession::Options& options
   out.peer = options.peer;
   out.device = options.device;
   out.step_bound = options.step_bound;
+  out.prepare = options.prepare;
   out.retry = options.retry;
   return out;
 }
@@ -91,6 +92,7 @@ absl::Status ChiefSession::Register(int64_t registrations) {
 void ChiefSession::NoteRegistered(const std::vector<v1::HeldLease>& held,
                                   const v1::RegisterResponse& answer) {
   progress_->Keep(held, answer);
+  servers_.Forget();
   const std::string absence = TakeAbsence();
   if (registrations_++ == 0) return;
   LogInfo("the chief is there again", absence, ": registered with ", held.size(),
@@ -135,20 +137,32 @@ absl::StatusOr<v1::GetModelResponse> ChiefSession::WaitForModel() {
   *request.mutable_header() = membership_.Header();
   request.mutable_max_wait()->set_seconds(kLongPollSeconds);
   v1::GetModelResponse response;
-  RETURN_IF_ERROR(Call("waiting for the parameter servers",
-                       [&] { return chief_->GetModel(request, &response); }));
+  int64_t registrations = 0;
+  RETURN_IF_ERROR(Call("waiting for the parameter servers", [&] {
+    registrations = this->registrations();
+    return chief_->GetModel(request, &response);
+  }));
   membership_.NoteEpoch(response.member_epoch());
+  MutexLock lock(&mu_);
+  AwaitRegistration();
+  // The version may be that of a chief that is gone.
+  servers_.Begin(registrations_ == registrations ? response.servers_version() : 0);
   return response;
 }
 
 absl::StatusOr<std::optional<Ticket>> ChiefSession::Next() {
   RETURN_IF_ERROR(status());
+  const std::optional<Ticket> ticket = Ready();
+  return ticket.has_value() ? ticket : AcquireLease();
+}
+
+std::optional<Ticket> ChiefSession::Ready() {
   while (!tickets_.empty()) {
     const Ticket ticket = tickets_.front();
     tickets_.pop_front();
     if (progress_->IsValid(ticket)) return ticket;
   }
-  return AcquireLease();
+  return std::nullopt;
 }
 
 absl::StatusOr<std::optional<Ticket>> ChiefSession::AcquireLease() {
@@ -179,6 +193,7 @@ absl::Status ChiefSession::Acquire(v1::AcquireWorkResponse* response) {
   // chief, it grants the same lease again.
   const absl::Status status = Call(kWaiting, [&]() -> absl::Status {
     const int64_t registrations = this->registrations();
+    request.set_servers_version(servers_.version());
     RETURN_IF_ERROR(chief_->AcquireWork(request, response));
     if (Accept(registrations, request.progress(), *response)) return absl::OkStatus();
     return absl::UnavailableError("the chief was restarted");
@@ -193,6 +208,7 @@ bool ChiefSession::Accept(int64_t registrations, const v1::WorkerProgress& repor
   AwaitRegistration();
   if (registrations_ != registrations) return false;
   progress_->Acknowledge(report, response.state_versions());
+  servers_.Note(response.servers_version(), response.ps_addresses());
   if (response.lease_id() != 0) progress_->AddLease(response.lease_id(), TicketsOf(response));
   return true;
 }
@@ -209,6 +225,30 @@ absl::StatusOr<bool> ChiefSession::Admit(const Ticket& ticket) {
     return progress_->IsValid(ticket) ? chief_->Admit(request, &response) : absl::OkStatus();
   }));
   return response.admitted() && progress_->IsValid(ticket);
+}
+
+absl::Status ChiefSession::EndTraining(const std::string& reason) {
+  v1::EndTrainingRequest request;
+  *request.mutable_header() = membership_.Header();
+  request.set_reason(reason);
+  v1::EndTrainingResponse response;
+  return Call(kWaiting, [&] { return chief_->EndTraining(request, &response); });
+}
+
+absl::StatusOr<int64_t> ChiefSession::SaveSnapshot() {
+  v1::SaveSnapshotRequest request;
+  *request.mutable_header() = membership_.Header();
+  v1::SaveSnapshotResponse response;
+  absl::Status refusal;
+  RETURN_IF_ERROR(Call(kWaiting, [&] {
+    absl::Duration next_after;
+    RETURN_IF_ERROR(SendHeartbeat(&next_after));  // What is done is to be in the snapshot.
+    refusal = chief_->SaveSnapshot(request, &response);
+    // A chief that has just answered, and could not write: that is told.
+    return absl::IsAborted(refusal) || absl::IsCancelled(refusal) ? refusal : absl::OkStatus();
+  }));
+  RETURN_IF_ERROR(refusal);
+  return response.step();
 }
 
 absl::Status ChiefSession::ChiefGaveUp() {
@@ -237,6 +277,7 @@ absl::Status ChiefSession::SendHeartbeat(absl::Duration* next_after) {
   v1::HeartbeatRequest request;
   *request.mutable_header() = membership_.Header();
   *request.mutable_progress() = progress_->Take();
+  request.set_servers_version(servers_.version());
   v1::HeartbeatResponse response;
   const absl::Status status = chief_->Heartbeat(request, &response);
   if (!status.ok()) {
@@ -258,6 +299,7 @@ absl::Status ChiefSession::SendHeartbeat(absl::Duration* next_after) {
     return status;
   }
   progress_->Acknowledge(request.progress(), response.state_versions());
+  servers_.Note(response.servers_version(), response.ps_addresses());
   const std::string absence = TakeAbsence();
   if (!absence.empty()) LogInfo("the chief is there again", absence);
   if (response.phase() == v1::FAILED) return End(GaveUp(response.error()));

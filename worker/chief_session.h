@@ -23,6 +23,7 @@
 #include "core/data/stream/stream_dataset.h"
 #include "core/data/ticket.h"
 #include "worker/progress.h"
+#include "worker/server_news.h"
 
 namespace keelson {
 
@@ -44,8 +45,9 @@ class ChiefSession : public TicketSource {
     MembershipId membership;
     uint64_t config_hash = 0;
     std::string peer;
-    std::string device;         // only displayed
-    absl::Duration step_bound;  // RegisterRequest
+    std::string device;                     // only displayed
+    absl::Duration step_bound;              // RegisterRequest
+    std::function<absl::Status()> prepare;  // MembershipClient::Options
     RetryOptions retry;
     // Between two heartbeats, unless the chief wants them less often.
     absl::Duration heartbeat_interval = absl::Milliseconds(250);
@@ -65,12 +67,28 @@ class ChiefSession : public TicketSource {
   // Waits until the servers hold the model.
   absl::StatusOr<v1::GetModelResponse> WaitForModel();
 
+  // `watcher` gets the shards' addresses whenever the chief says other ones than with the model, on
+  // any of the session's threads; see ServerNews::Watch.
+  void WatchServers(ServerNews::Watcher watcher) { servers_.Watch(std::move(watcher)); }
+
   // The next ticket; nullopt when training is over.
   absl::StatusOr<std::optional<Ticket>> Next() override;
+  // The next one of the lease.
+  std::optional<Ticket> Ready() override;
+  bool has_ready() const override { return !tickets_.empty(); }
 
   // Whether the gradient of a contested ticket still counts. False also when the ticket's lease is
   // not held any more.
   absl::StatusOr<bool> Admit(const Ticket& ticket);
+
+  // Has the chief end the training of the whole job early, for `reason`, one line.
+  // FAILED_PRECONDITION: the job does not train. INVALID_ARGUMENT: the reason is no line of at most
+  // 1000 bytes.
+  absl::Status EndTraining(const std::string& reason);
+
+  // Has the chief write a snapshot of the steps that are done, among them those that this worker
+  // has reported; returns its step. A chief that is away is waited for. Errors of the call.
+  absl::StatusOr<int64_t> SaveSnapshot();
 
   // Asks the chief whether this is still a member, after a server said that it is not.
   absl::Status Confirm();
@@ -119,6 +137,8 @@ class ChiefSession : public TicketSource {
   // Used by Next's thread alone.
   std::deque<Ticket> tickets_;
   uint64_t sequence_ = 0;  // of the newest request for work
+
+  ServerNews servers_;
 
   mutable Mutex mu_;
   CondVar registered_;

@@ -123,6 +123,62 @@ TEST_F(ChiefSessionTest, WaitForModelEndsWhenTheJobHasFailed) {
   EXPECT_EQ(session_.WaitForModel().status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+// What a watcher is told at once, after a heartbeat that begins now was answered.
+std::vector<ServerNews::Addresses> ToldAtOnce(FakeChief* chief, ChiefSession* session) {
+  // A heartbeat is sent when the answer to the one before was taken.
+  chief->AwaitHeartbeats(3);
+  std::vector<ServerNews::Addresses> told;
+  Mutex mu;
+  session->WatchServers([&](const ServerNews::Addresses& addresses) {
+    MutexLock lock(&mu);
+    told.push_back(addresses);
+  });
+  session->WatchServers(nullptr);
+  return told;
+}
+
+TEST_F(ChiefSessionTest, TheShardsNewAddressesAreTold) {
+  v1::GetModelResponse model;
+  model.add_ps_addresses("a:1");
+  model.set_servers_version(1);
+  chief_.SetModel(model);
+  chief_.MoveServers(1, {"a:1"});
+  Join();
+  ASSERT_TRUE(session_.WaitForModel().ok());
+  EXPECT_THAT(ToldAtOnce(&chief_, &session_), IsEmpty()) << "they came with the model";
+  chief_.MoveServers(2, {"b:1"});
+  EXPECT_THAT(ToldAtOnce(&chief_, &session_), ElementsAre(ElementsAre("b:1")));
+}
+
+TEST_F(ChiefSessionTest, RequestsForWorkLearnTheAddressesToo) {
+  v1::GetModelResponse model;
+  model.set_servers_version(1);
+  chief_.SetModel(model);
+  chief_.Answer(&ChiefService::Heartbeat, [](const auto&, auto*) { return absl::OkStatus(); });
+  Join();
+  ASSERT_TRUE(session_.WaitForModel().ok());
+  chief_.MoveServers(2, {"b:1"});
+  chief_.AddLease(50, 0, 1);
+  NextTicket();
+  std::vector<ServerNews::Addresses> told;
+  session_.WatchServers([&](const ServerNews::Addresses& addresses) { told.push_back(addresses); });
+  session_.WatchServers(nullptr);
+  EXPECT_THAT(told, ElementsAre(ElementsAre("b:1")));
+}
+
+TEST_F(ChiefSessionTest, ARestartedChiefNumbersTheAddressesAnew) {
+  v1::GetModelResponse model;
+  model.set_servers_version(7);
+  chief_.SetModel(model);
+  Join();
+  ASSERT_TRUE(session_.WaitForModel().ok());
+  chief_.MoveServers(1, {"c:1"});
+  EXPECT_THAT(ToldAtOnce(&chief_, &session_), IsEmpty()) << "an answer that was overtaken";
+  chief_.Forget();
+  chief_.AwaitRegistrations(2);
+  EXPECT_THAT(ToldAtOnce(&chief_, &session_), ElementsAre(ElementsAre("c:1")));
+}
+
 TEST_F(ChiefSessionTest, TicketsComeInOrderUntilTrainingIsOver) {
   chief_.AddLease(50, 8, 2);
   chief_.AddLease(51, 10, 1);

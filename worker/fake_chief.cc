@@ -39,6 +39,19 @@ absl::Status FakeChief::DoRegister(const v1::RegisterRequest& request,
   return absl::OkStatus();
 }
 
+void FakeChief::MoveServers(uint64_t version, std::vector<std::string> addresses) {
+  MutexLock lock(&mu_);
+  servers_version_ = version;
+  moved_to_ = std::move(addresses);
+}
+
+template <typename Request, typename Response>
+void FakeChief::TellServers(const Request& request, Response* response) const {
+  response->set_servers_version(servers_version_);
+  if (request.servers_version() == servers_version_) return;
+  for (const std::string& address : moved_to_) response->add_ps_addresses(address);
+}
+
 absl::Status FakeChief::DoGetModel(const v1::GetModelRequest& request,
                                    v1::GetModelResponse* response) {
   MutexLock lock(&mu_);
@@ -59,6 +72,7 @@ absl::Status FakeChief::DoHeartbeat(const v1::HeartbeatRequest& request,
     response->set_phase(phase_);
     response->set_error(error_);
     *response->mutable_state_versions() = state_versions_;
+    TellServers(request, response);
     std::swap(hook, heartbeat_hook_);
     changed_.NotifyAll();
   }
@@ -75,6 +89,8 @@ absl::Status FakeChief::DoAcquireWork(const v1::AcquireWorkRequest& request,
     Accept(request.progress());
     response->Clear();
     Grant(response);
+    TellServers(request, response);
+    changed_.NotifyAll();
     *response->mutable_state_versions() = state_versions_;
     if (response->lease_id() != 0) std::swap(hook, grant_hook_);
   }
@@ -173,6 +189,11 @@ void FakeChief::AwaitHeartbeats(int more) {
   MutexLock lock(&mu_);
   const int count = heartbeats_ + more;
   while (heartbeats_ < count) changed_.Wait(&mu_);
+}
+
+void FakeChief::AwaitGrants(int count) {
+  MutexLock lock(&mu_);
+  while (granted_ < count) changed_.Wait(&mu_);
 }
 
 void FakeChief::AwaitRegistrations(int count) {

@@ -39,6 +39,9 @@ class FakeChief : public FaultyChiefService {
   // While set, the job is not over when all leases are done: more will come.
   void Withhold(bool withheld);
   void SetModel(const v1::GetModelResponse& model);
+  // Answers to heartbeats and to requests for work say these addresses of the shards to who does
+  // not know the version.
+  void MoveServers(uint64_t version, std::vector<std::string> addresses);
   void SetPhase(v1::JobPhase phase, const std::string& error = "");
   // Sets the StateVersions of all answers.
   void SetStateVersions(uint64_t current, uint64_t stored);
@@ -58,6 +61,7 @@ class FakeChief : public FaultyChiefService {
   void AwaitHeartbeats(int more);
   // Waits until so many registrations were answered in all, refusals by FailNext not counted.
   void AwaitRegistrations(int count);
+  void AwaitGrants(int count);
   void AwaitCompleted(uint64_t lease_id, int64_t steps);
   void AwaitNonFiniteLoss();
   std::vector<v1::RegisterRequest> registered() const { return Requests(&ChiefService::Register); }
@@ -77,6 +81,9 @@ class FakeChief : public FaultyChiefService {
   absl::Status DoLeave(const v1::LeaveRequest& request);
   absl::Status CheckMember(const v1::RequestHeader& header) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  template <typename Request, typename Response>
+  void TellServers(const Request& request, Response* response) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Grant(v1::AcquireWorkResponse* response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Accept(const v1::WorkerProgress& progress) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -91,6 +98,8 @@ class FakeChief : public FaultyChiefService {
   v1::JobPhase phase_ ABSL_GUARDED_BY(mu_) = v1::TRAINING;
   std::string error_ ABSL_GUARDED_BY(mu_);
   v1::GetModelResponse model_ ABSL_GUARDED_BY(mu_);
+  uint64_t servers_version_ ABSL_GUARDED_BY(mu_) = 0;
+  std::vector<std::string> moved_to_ ABSL_GUARDED_BY(mu_);
   std::deque<v1::AcquireWorkResponse> leases_ ABSL_GUARDED_BY(mu_);
   std::function<void()> heartbeat_hook_ ABSL_GUARDED_BY(mu_);
   std::function<void()> grant_hook_ ABSL_GUARDED_BY(mu_);

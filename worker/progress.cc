@@ -10,6 +10,9 @@
 namespace keelson {
 namespace {
 
+// A report of them is well below what a chief takes.
+constexpr int kMostLogged = 4096;
+
 size_t StalenessBucket(int64_t staleness) {
   const auto bucket = std::lower_bound(kStalenessBounds.begin(), kStalenessBounds.end(), staleness);
   return bucket - kStalenessBounds.begin();
@@ -19,7 +22,8 @@ v1::WorkerFigures FiguresOf(const FinishedStep& step) {
   v1::WorkerFigures figures = step.figures;
   figures.set_steps(1);
   figures.set_examples(step.ticket.end - step.ticket.begin);
-  figures.set_loss_sum(step.loss);
+  figures.set_loss_sum(step.loss.value_or(0));
+  figures.set_steps_without_loss(step.loss.has_value() ? 0 : 1);
   figures.set_staleness_sum(step.staleness);
   figures.set_staleness_max(step.staleness);
   figures.mutable_staleness_counts()->Resize(static_cast<int>(StalenessCounts().size()), 0);
@@ -86,10 +90,12 @@ void Progress::Finish(const FinishedStep& step) {
   const v1::WorkerFigures figures = FiguresOf(step);
   AddFigures(figures, unreported_.mutable_figures());
   AddFigures(figures, &totals_.figures);
-  totals_.loss = step.loss;
-  v1::StepLoss* const loss = unreported_.add_losses();
-  loss->set_step(step.ticket.step);
-  loss->set_loss(step.loss);
+  if (step.loss.has_value()) {
+    totals_.loss = step.loss;
+    v1::StepLoss* const loss = unreported_.add_losses();
+    loss->set_step(step.ticket.step);
+    loss->set_loss(*step.loss);
+  }
   const auto found = leases_.find(step.ticket.lease_id);
   if (found == leases_.end() || found->second.finished()) return;
   ++found->second.completed;
@@ -103,6 +109,16 @@ void Progress::AddNonFiniteLoss() {
   AddFigures(figures, unreported_.mutable_figures());
   AddFigures(figures, &totals_.figures);
   SetUrgent();
+}
+
+bool Progress::Log(const std::string& name, int64_t step, double value) {
+  MutexLock lock(&mu_);
+  if (unreported_.logged_size() >= kMostLogged) return false;
+  v1::LoggedValue* const logged = unreported_.add_logged();
+  logged->set_name(name);
+  logged->set_step(step);
+  logged->set_value(value);
+  return true;
 }
 
 v1::WorkerProgress Progress::Take() {

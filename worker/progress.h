@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -19,7 +20,8 @@ namespace keelson {
 // One finished step, its gradient acknowledged by the servers.
 struct FinishedStep {
   Ticket ticket;
-  double loss = 0;
+  // Nothing: it was left out before there was a loss.
+  std::optional<double> loss = std::nullopt;
   int64_t staleness = 0;
   absl::Duration pull, input, compute, push;
   // What the step adds to other figures; those that follow from the fields above are not set.
@@ -52,6 +54,9 @@ class Progress {
 
   // A loss that is not a finite number; the step was not pushed.
   void AddNonFiniteLoss();
+
+  // A number of the script's own, told once. False: there are too many that were not told yet.
+  bool Log(const std::string& name, int64_t step, double value);
 
   // Returns the progress since the last report. Call Acknowledge when the chief has answered, else
   // Restore, so that nothing is lost. If only the answer was lost, the sums count twice at the

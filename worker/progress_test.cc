@@ -92,6 +92,24 @@ TEST(ProgressTest, TakeTellsWhatIsNewAndBeginsAnew) {
   EXPECT_THAT(Leases(nothing), IsEmpty());
 }
 
+TEST(ProgressTest, AStepWithoutALossIsNotInTheSumOfLosses) {
+  Progress progress;
+  progress.AddLease(7, Tickets(7, 2));
+  FinishedStep step = StepOf(7);
+  step.loss.reset();
+  progress.Finish(step);
+  EXPECT_EQ(progress.totals().loss, std::nullopt);
+  progress.Finish(StepOf(7));
+  const v1::WorkerProgress report = progress.Take();
+  EXPECT_THAT(Leases(report), ElementsAre(Pair(7, 2)));
+  EXPECT_EQ(report.figures().steps(), 2);
+  EXPECT_EQ(report.figures().steps_without_loss(), 1);
+  EXPECT_EQ(report.figures().loss_sum(), 0.5);
+  ASSERT_EQ(report.losses_size(), 1);
+  EXPECT_EQ(report.losses(0).loss(), 0.5);
+  EXPECT_EQ(progress.totals().loss, 0.5);
+}
+
 TEST(ProgressTest, ARefusedPushIsToldUntilTheChiefAnswers) {
   Progress progress;
   progress.AddLease(7, Tickets(7, 1));
@@ -132,6 +150,20 @@ TEST(ProgressTest, ATicketIsValidWhileItsLeaseIsHeld) {
   progress.AddLease(8, Tickets(8, 1));
   progress.DropLeases();
   EXPECT_FALSE(progress.IsValid(TicketOf(8)));
+}
+
+TEST(ProgressTest, LoggedValuesAreToldOnce) {
+  Progress progress;
+  EXPECT_TRUE(progress.Log("accuracy", 7, 0.5));
+  const v1::WorkerProgress told = progress.Take();
+  ASSERT_EQ(told.logged_size(), 1);
+  EXPECT_EQ(told.logged(0).ShortDebugString(), "name: \"accuracy\" step: 7 value: 0.5");
+  progress.Restore(told);
+  EXPECT_EQ(progress.Take().logged_size(), 0);
+  int count = 0;
+  while (progress.Log("accuracy", 8, 1)) ++count;
+  EXPECT_EQ(progress.Take().logged_size(), count);
+  EXPECT_TRUE(progress.Log("accuracy", 9, 1));
 }
 
 TEST(ProgressTest, RestoredProgressIsTakenAgain) {

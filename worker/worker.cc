@@ -10,6 +10,7 @@
 #include "core/cluster/transfer_formats.h"
 #include "core/optim/optimizer_groups.h"
 #include "worker/device_status.h"
+#include "worker/memberships.h"
 #include "worker/training_loop.h"
 
 namespace keelson {
@@ -66,23 +67,9 @@ absl::Status Worker::Run() {
   (*model)->Freeze(FrozenOf(options_.config.optimizer(), (*model)->variables()),
                    FrozenTablesOf(options_.config.optimizer(), (*model)->spec().tables));
   histograms_ = MakeHistograms(**model);
-  absl::Duration pause = options_.retry.first_pause;
-  absl::Duration trained_at = clock_->Monotonic();
-  while (true) {
-    const int64_t steps = finished_steps_;
-    const absl::Status status = RunMembership(model->get());
-    if (!absl::IsAborted(status)) return status;
-    const absl::Duration now = clock_->Monotonic();
-    if (finished_steps_ > steps) {
-      trained_at = now;
-      pause = options_.retry.first_pause;
-    }
-    if (now - trained_at >= options_.retry.give_up_after) return status;
-    LogWarning("this membership is over, registering again: ", status.message());
-    progress_.DropLeases();
-    stop_->WaitFor(pause);
-    pause = NextPause(options_.retry, pause);
-  }
+  return RunMemberships(
+      options_.retry, &progress_, clock_, stop_, [this] { return finished_steps_; },
+      [&] { return RunMembership(model->get()); });
 }
 
 std::unique_ptr<GradientHistograms> Worker::MakeHistograms(const Model& model) const {
@@ -121,6 +108,7 @@ absl::Status Worker::RunJoined(ChiefSession* session, const MembershipId& member
                                  located.member_epoch(),
                                  *std::move(memory),
                                  session->ended()}));
+  const ServerFollower follower(session, client.get(), options_.servers_at);
   LogInfo("training on ", devices_->name(), ", ", dataset_->num_records(), " records");
   return TrainUntilDone(session, client.get(), model);
 }

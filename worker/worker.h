@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
+#include "core/client/grpc_parameter_client.h"
 #include "core/client/services/chief_service.h"
 #include "core/client/services/parameter_client.h"
 #include "core/client/services/retry.h"
@@ -27,6 +28,7 @@
 #include "worker/chief_session.h"
 #include "worker/gradient_histograms.h"
 #include "worker/progress.h"
+#include "worker/server_follower.h"
 
 namespace keelson {
 
@@ -55,6 +57,8 @@ struct WorkerOptions {
   absl::Duration step_bound;  // RegisterRequest
   // The dataset, if it is a stream; outlives the worker.
   StreamDataset* stream = nullptr;
+  // Names the servers of shards that have moved.
+  ServerNaming servers_at = ServersAt;
   // Returns a random identity for a membership.
   std::function<MembershipId()> new_membership = RandomMembershipId;
 };

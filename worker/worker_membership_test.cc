@@ -49,6 +49,29 @@ TEST_F(WorkerMembershipTest, ARestartedChiefThatKeepsTheLeasesIsNotNoticed) {
   EXPECT_EQ(exchanges_.pulls, 1);
 }
 
+TEST_F(WorkerMembershipTest, TheClientFollowsShardsThatMove) {
+  chief_.AddLease(50, 0, 5);
+  options_.servers_at = [](const std::vector<std::string>& addresses) {
+    return std::vector<BulkServer>{{"named", addresses.at(0)}};
+  };
+  Mutex mu;
+  CondVar moved;
+  std::vector<std::vector<BulkServer>> moves;
+  on_servers_ = [&](const std::vector<BulkServer>& servers) {
+    MutexLock lock(&mu);
+    moves.push_back(servers);
+    moved.NotifyAll();
+  };
+  OnFirstPush([&] {
+    chief_.MoveServers(2, {"other:1"});
+    MutexLock lock(&mu);
+    while (moves.empty()) moved.Wait(&mu);
+    return absl::OkStatus();
+  });
+  ASSERT_EQ(Run(), absl::OkStatus());
+  EXPECT_EQ(moves, (std::vector<std::vector<BulkServer>>{{{"named", "other:1"}}}));
+}
+
 TEST_F(WorkerMembershipTest, TicketsThatARestartedChiefGaveToOthersAreNotTrained) {
   chief_.AddLease(50, 0, 100);
   OnFirstPush([this] {

@@ -37,8 +37,8 @@ void CollectWorkerMetrics(const WorkerTotals& totals, MetricPage* page) {
   page->Counter("keelson_worker_ended_memberships_total",
                 "Memberships that were over before the job was; the worker joined anew.")
       .Add(static_cast<double>(totals.ended_memberships));
-  if (totals.figures.steps() > 0) {
-    page->Gauge("keelson_worker_loss", "Loss of the newest step.").Add(totals.loss);
+  if (totals.loss.has_value()) {
+    page->Gauge("keelson_worker_loss", "Loss of the newest step.").Add(*totals.loss);
   }
 }
 

@@ -3,6 +3,7 @@
 #define KEELSON_WORKER_WORKER_METRICS_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/strings/string_view.h"
 #include "core/metrics/metric_page.h"
@@ -13,8 +14,8 @@ namespace keelson {
 // A worker's totals since its process began, in all of its memberships.
 struct WorkerTotals {
   v1::WorkerFigures figures;
-  // The loss of the newest step.
-  double loss = 0;
+  // The loss of the newest step that had one.
+  std::optional<double> loss;
   // Tickets whose gradient came too late for the round (synchronous mode).
   int64_t dropped_tickets = 0;
   int64_t ended_memberships = 0;

@@ -89,6 +89,16 @@ TEST(WorkerMetrics, CountWhatWasNotPushed) {
   EXPECT_EQ(samples.count("keelson_worker_loss"), 0);
 }
 
+TEST(WorkerMetrics, WithoutALossThereIsNone) {
+  Progress progress;
+  FinishedStep step = Step(0);
+  step.loss.reset();
+  progress.Finish(step);
+  const std::map<std::string, double> samples = Samples(progress);
+  EXPECT_EQ(samples.at("keelson_worker_steps_total"), 1);
+  EXPECT_EQ(samples.count("keelson_worker_loss"), 0);
+}
+
 TEST(WorkerMetrics, AReportToTheChiefTakesNothingAway) {
   Progress progress;
   progress.Finish(Step(0));

@@ -1,8 +1,8 @@
 #include "worker/worker_role.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,26 +14,28 @@
 #include "core/base/status_macros.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/client/services/grpc_parameter_control.h"
+#include "core/config/shard_layout.h"
 #include "core/data/open_datasets.h"
 #include "core/device/factory/device_factory.h"
 #include "core/device/precision.h"
 #include "core/model/spec/model_spec.h"
+#include "core/model/spec/model_variables.h"
 #include "core/startup/job_access.h"
 #include "core/wire/bulk_messages.h"
 
 namespace keelson {
 namespace {
 
-RetryOptions RetryOptionsFrom(const WorkerFlags& flags) {
-  RetryOptions retry;
-  retry.give_up_after = absl::Seconds(flags.peer_timeout_seconds);
-  return retry;
-}
-
-std::vector<std::string> Addresses(const TaskAddresses& tasks) {
-  std::vector<std::string> addresses;
-  for (const auto& [index, address] : tasks) addresses.push_back(address);
-  return addresses;
+// The shard that this task hosts, which `handler` serves.
+std::optional<OwnShards> OwnShardsOf(const ShardLayout& layout, const ClusterSpec& cluster,
+                                     BulkHandler* handler) {
+  const std::optional<size_t> home = layout.HomeAt(cluster.self);
+  if (handler == nullptr || !home.has_value()) return std::nullopt;
+  OwnShards own = {cluster.SelfAddress().value_or(""), {{*home, handler}}};
+  for (size_t next = layout.ShardAfter(*home); next != *home; next = layout.ShardAfter(next)) {
+    own.handlers[next] = handler;
+  }
+  return own;
 }
 
 absl::StatusOr<std::string> AskServersForChief(const RoleContext& context, const WorkerFlags& flags,
@@ -64,6 +66,40 @@ absl::string_view HostOf(absl::string_view address) {
 
 }  // namespace
 
+std::vector<BulkServer> NameServers(const ShardLayout& layout, const ClusterSpec& cluster,
+                                    const std::vector<std::string>& addresses) {
+  std::vector<BulkServer> servers = ServersAt(addresses);
+  if (cluster.collective()) {
+    for (size_t s = 0; s < servers.size(); ++s) servers[s].name = absl::StrCat("shard-", s);
+  }
+  if (addresses.size() == layout.num_shards()) {
+    size_t s = 0;
+    for (const auto& [index, address] : cluster.ps) {
+      servers[s++] = {absl::StrCat("ps-", index), address};
+    }
+  }
+  for (const Task& host : layout.hosts()) {
+    const auto listed = cluster.addresses(host.role).find(host.index);
+    if (listed == cluster.addresses(host.role).end()) continue;
+    for (BulkServer& server : servers) {
+      if (server.address == listed->second) server.name = host.ToString();
+    }
+  }
+  return servers;
+}
+
+ServerNaming NamingOf(const RoleContext& context) {
+  return [&context](const std::vector<std::string>& addresses) {
+    return NameServers(ShardLayout(context.config, context.cluster), context.cluster, addresses);
+  };
+}
+
+RetryOptions RetryOptionsFrom(const WorkerFlags& flags) {
+  RetryOptions retry;
+  retry.give_up_after = absl::Seconds(flags.peer_timeout_seconds);
+  return retry;
+}
+
 void AddWorkerFlags(CLI::App* app, WorkerFlags* flags) {
   app->add_option("--device", flags->device,
                   "cpu; cuda, the first GPU; cuda:N; cuda:N,N,...: several GPUs that share each "
@@ -75,16 +111,26 @@ void AddWorkerFlags(CLI::App* app, WorkerFlags* flags) {
   app->add_option("--compute_threads", flags->compute_threads,
                   "Threads of the CPU device (default: one per core, shared with the other workers "
                   "of this host)");
+  AddExchangeFlags(app, flags);
+}
+
+void AddExchangeFlags(CLI::App* app, WorkerFlags* flags) {
   app->add_option("--bulk_connections", flags->bulk.connections,
                   "Connections to each parameter server for gradients and values")
       ->capture_default_str()
       ->check(PositiveNumber());
-  app->add_option("--bulk_socket", flags->bulk.local_route,
-                  "Socket to a parameter server on this host: unix, tcp, or auto: unix for up "
-                  "to 128 KiB of parameters")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, LocalRoute>{
-          {"auto", LocalRoute::kAuto}, {"unix", LocalRoute::kUnix}, {"tcp", LocalRoute::kTcp}}))
-      ->default_str("auto");
+  app->add_option_function<std::string>(
+         "--bulk_socket",
+         [flags](const std::string& name) {
+           flags->bulk.local_route = name == "tcp"    ? LocalRoute::kTcp
+                                     : name == "unix" ? LocalRoute::kUnix
+                                                      : LocalRoute::kMemory;
+         },
+         "How gradients and values travel to parameter servers on this host: memory, which worker "
+         "and server share; unix, a unix socket; or tcp. Each where the one before does not lead "
+         "to all servers")
+      ->check(CLI::IsMember({"memory", "unix", "tcp"}))
+      ->default_str("memory");
   app->add_option("--step_bound", flags->step_bound_seconds,
                   "Seconds for which a step may last, up to a week, before the chief takes this "
                   "worker for lost. It counts if it is more than 20 times the median of the steps, "
@@ -122,23 +168,25 @@ ShardedParameterClient::Options TransferOptions(const v1::TrainConfig& train_con
   return options;
 }
 
-ParameterClientFactory GrpcParameterClients(const RoleContext& context, const WorkerFlags& flags) {
-  return [&context, flags](
+ParameterClientFactory GrpcParameterClients(const RoleContext& context, const WorkerFlags& flags,
+                                            BulkHandler* own_shard) {
+  return [&context, flags, own_shard](
              ParameterClientRequest request) -> absl::StatusOr<std::unique_ptr<ParameterClient>> {
-    ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
+    ASSIGN_OR_RETURN(const ModelVariables model, InferVariables(context.config.model()));
     ShardedParameterClient::Options options =
-        TransferOptions(context.config, spec.variables, request.placement);
+        TransferOptions(context.config, model.variables, request.placement);
     options.self = context.self;
     options.membership = request.membership;
     options.member_epoch = request.member_epoch;
     options.retry = RetryOptionsFrom(flags);
     options.memory = std::move(request.memory);
-    const std::vector<std::string> own = Addresses(context.cluster.ps);
-    const bool knows_all = own.size() == request.placement.num_shards();
-    return ConnectParameterClient(std::move(options), spec.variables, request.placement,
-                                  knows_all ? own : request.ps_addresses,
+    const ShardLayout layout(context.config, context.cluster);
+    options.names_shards = !layout.hosts().empty();
+    return ConnectParameterClient(std::move(options), model.variables, request.placement,
+                                  NameServers(layout, context.cluster, request.ps_addresses),
                                   CredentialsOf(context, Role::kWorker), Clock::Real(),
-                                  request.stop, flags.bulk);
+                                  request.stop, flags.bulk,
+                                  OwnShardsOf(layout, context.cluster, own_shard));
   };
 }
 
@@ -163,7 +211,8 @@ absl::Status RunWorkerRole(const RoleContext& context, const WorkerFlags& flags,
                            context.config_hash,
                            RetryOptionsFrom(flags),
                            absl::Seconds(flags.step_bound_seconds),
-                           data.stream};
+                           data.stream,
+                           NamingOf(context)};
   Worker worker(std::move(options), chief, std::move(make_client), devices, data.train.get(),
                 Clock::Real(), stop);
   const MetricRegistry::Registration metrics =

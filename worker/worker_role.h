@@ -9,8 +9,11 @@
 #include "absl/status/statusor.h"
 #include "core/base/stop_signal.h"
 #include "core/client/grpc_parameter_client.h"
+#include "core/client/services/bulk_handler.h"
 #include "core/client/services/chief_service.h"
+#include "core/client/services/retry.h"
 #include "core/client/sharded_parameter_client.h"
+#include "core/config/shard_layout.h"
 #include "core/device/device_group.h"
 #include "core/startup/role_program.h"
 #include "worker/worker.h"
@@ -31,6 +34,10 @@ struct WorkerFlags {
 };
 
 void AddWorkerFlags(CLI::App* app, WorkerFlags* flags);
+// Those of them that concern the exchange with chief and servers, not the computation.
+void AddExchangeFlags(CLI::App* app, WorkerFlags* flags);
+
+RetryOptions RetryOptionsFrom(const WorkerFlags& flags);
 
 // One thread per core, with the cores shared evenly among the workers on this task's host; more
 // threads than cores would only wait for one another.
@@ -43,9 +50,19 @@ ShardedParameterClient::Options TransferOptions(const v1::TrainConfig& train_con
                                                 absl::Span<const VariableSpec> variables,
                                                 const Placement& placement);
 
-// Clients over gRPC; `context` outlives them. A worker whose cluster description names the servers
-// uses those addresses; otherwise the chief's.
-ParameterClientFactory GrpcParameterClients(const RoleContext& context, const WorkerFlags& flags);
+// Names the servers of the shards at these addresses, which are the chief's: "ps-1"; without
+// servers the task that is listed there, "worker-1", or the shard, "shard-1". A worker that knows
+// as many of them uses its own addresses of the parameter servers instead.
+std::vector<BulkServer> NameServers(const ShardLayout& layout, const ClusterSpec& cluster,
+                                    const std::vector<std::string>& addresses);
+// The same; `context` outlives it.
+ServerNaming NamingOf(const RoleContext& context);
+
+// Clients over gRPC of the servers that NameServers names; `context` outlives them. `own_shard`
+// serves the shard whose home this process is (ShardLayout), and outlives the clients; null: it is
+// none's.
+ParameterClientFactory GrpcParameterClients(const RoleContext& context, const WorkerFlags& flags,
+                                            BulkHandler* own_shard = nullptr);
 
 // The devices of --device. A main opens them first, so that a program without its devices never
 // joins a job. Errors are those of CreateDevices and ParsePrecision.

@@ -1,5 +1,8 @@
 #include "worker/worker_role.h"
 
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
@@ -16,6 +19,58 @@ TEST(ComputeThreadsTest, WorkersOfAHostShareItsCores) {
 }
 
 TEST(ComputeThreadsTest, AloneItHasAllCores) { EXPECT_EQ(ComputeThreads({}, 4), 4); }
+
+std::string TextOf(const std::vector<BulkServer>& servers) {
+  return absl::StrJoin(servers, " ", [](std::string* text, const BulkServer& server) {
+    absl::StrAppend(text, server.name, "=", server.address);
+  });
+}
+
+TEST(NameServersTest, ShardsOfACollectiveClusterAreWhereTheChiefSays) {
+  ClusterSpec cluster;
+  cluster.distributed = true;
+  cluster.self = {Role::kWorker, 1};
+  cluster.workers = {{0, "a:1"}, {1, "b:1"}, {2, "c:1"}};
+  EXPECT_EQ(TextOf(NameServers(ShardLayout({}, cluster), cluster, {"a:1", "c:1", "c:1"})),
+            "worker-0=a:1 worker-2=c:1 worker-2=c:1");
+  EXPECT_EQ(TextOf(NameServers(ShardLayout({}, cluster), cluster, {"a:1", "new:1"})),
+            "worker-0=a:1 shard-1=new:1");
+}
+
+TEST(NameServersTest, ShardsOfServersComeBeforeThoseOfWorkers) {
+  ClusterSpec cluster;
+  cluster.distributed = true;
+  cluster.self = {Role::kWorker, 0};
+  cluster.workers = {{0, "a:1"}, {1, "b:1"}};
+  cluster.ps = {{0, "p:1"}};
+  v1::TrainConfig config;
+  config.mutable_placement()->add_groups()->set_on(v1::PlacementConfig::Group::WORKERS);
+  EXPECT_EQ(TextOf(NameServers(ShardLayout(config, cluster), cluster, {"x:1", "b:1", "b:1"})),
+            "ps-0=p:1 worker-1=b:1 worker-1=b:1");
+}
+
+TEST(NameServersTest, OfProcessesThatRegisterOnesOwnAndTheLeaderAreKnown) {
+  ClusterSpec cluster;
+  cluster.distributed = true;
+  cluster.self = {Role::kWorker, 0};
+  cluster.world_size = cluster.min_workers = 3;
+  cluster.chief = {{0, "a:1"}};
+  cluster.workers = {{0, "b:1"}};
+  EXPECT_EQ(TextOf(NameServers(ShardLayout({}, cluster), cluster, {"a:1", "b:1", "c:1"})),
+            "chief-0=a:1 worker-0=b:1 shard-2=c:1");
+}
+
+TEST(NameServersTest, ParameterServersAreWhereTheWorkersClusterSays) {
+  ClusterSpec cluster;
+  cluster.distributed = true;
+  cluster.self = {Role::kWorker, 0};
+  cluster.workers = {{0, "a:1"}};
+  cluster.ps = {{0, "p:1"}, {1, "q:1"}};
+  EXPECT_EQ(TextOf(NameServers(ShardLayout({}, cluster), cluster, {"x:1", "y:1"})),
+            "ps-0=p:1 ps-1=q:1");
+  EXPECT_EQ(TextOf(NameServers(ShardLayout({}, cluster), cluster, {"x:1"})), "ps-0=x:1")
+      << "it knows others";
+}
 
 class OpenWorkerDevicesTest : public testing::Test {
  protected:
@@ -43,6 +98,25 @@ TEST_F(OpenWorkerDevicesTest, OtherNamesAreRefused) {
                         "precision: expected float32, tf32 or bfloat16, found \"half\""));
   flags_.precision = "tf32";
   EXPECT_EQ(Open().code(), absl::StatusCode::kInvalidArgument) << "the CPU has one only";
+}
+
+TEST(ExchangeFlagsTest, NameTheSocketToAServerOfTheSameHost) {
+  WorkerFlags flags;
+  CLI::App app;
+  AddExchangeFlags(&app, &flags);
+  EXPECT_EQ(flags.bulk.local_route, LocalRoute::kMemory);
+  app.parse("--bulk_socket=tcp");
+  EXPECT_EQ(flags.bulk.local_route, LocalRoute::kTcp);
+  app.parse("--bulk_socket=unix");
+  EXPECT_EQ(flags.bulk.local_route, LocalRoute::kUnix);
+  app.parse("--bulk_socket=memory");
+  EXPECT_EQ(flags.bulk.local_route, LocalRoute::kMemory);
+  try {
+    app.parse("--bulk_socket=auto");
+    ADD_FAILURE() << "it was taken";
+  } catch (const CLI::ParseError& error) {
+    EXPECT_STREQ(error.what(), "--bulk_socket: auto not in {memory,unix,tcp}");
+  }
 }
 
 class TransferOptionsTest : public testing::Test {

@@ -66,6 +66,7 @@ void FakeClient::Begin(int64_t step, std::optional<Aggregation> aggregation) {
   if (aggregation.has_value()) exchanges_->aggregations.push_back(*aggregation);
   exchanges_->steps.push_back(step);
   exchanges_->offered.emplace_back();
+  exchanges_->omitted.emplace_back();
 }
 
 void FakeClient::Offer(size_t variable) {
@@ -124,6 +125,12 @@ std::vector<float> FakeClient::GradientOf(size_t variable) const {
   return gradient;
 }
 
+void FakeClient::Omit(size_t variable) {
+  EXPECT_TRUE(begun_);
+  EXPECT_FALSE(aggregation_.has_value());
+  exchanges_->omitted.back().push_back(variable);
+}
+
 void FakeClient::Send(size_t variable) {
   for (size_t set = 0; wire_.has_value() && set < wire_->values.size(); ++set) {
     std::vector<float> values(values_[variable].begin(), values_[variable].end());
@@ -148,6 +155,7 @@ double FakeClient::Norm() const {
 void FakeClient::Apply() {
   applied_ = true;
   for (size_t i = 0; i < values_.size(); ++i) {
+    if (absl::c_linear_search(exchanges_->omitted.back(), i)) continue;
     const std::vector<float> gradient = GradientOf(i);
     for (size_t j = 0; j < values_[i].size(); ++j) values_[i][j] -= 0.5f * gradient[j];
   }
@@ -188,6 +196,7 @@ void WorkerTest::SetUp() {
   *model.mutable_placement() = Placement::Compute(variables_, 1).ToProto();
   model.add_ps_addresses("ps-0:1");
   model.set_member_epoch(30);
+  model.set_servers_version(1);
   chief_.SetModel(model);
   auto devices = CreateDevices("cpu", {.threads = 1});
   ASSERT_TRUE(devices.ok()) << devices.status();
@@ -211,6 +220,7 @@ absl::Status WorkerTest::Run() {
     auto client =
         std::make_unique<FakeClient>(variables_, initial_, depth, request.memory, &exchanges_);
     client->on_push = on_push_;
+    client->on_servers = on_servers_;
     return client;
   };
   Worker worker(options_, &chief_, make_client, devices_.get(), &dataset_, clock_, &stop_);

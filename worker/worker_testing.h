@@ -42,6 +42,7 @@ struct Exchanges {
   std::vector<Aggregation> aggregations;
   std::vector<double> norms;
   std::vector<std::vector<size_t>> offered;  // variables, by step
+  std::vector<std::vector<size_t>> omitted;  // likewise
   std::vector<size_t> told;                  // by NextValues
   int pulls = 0;
   int drains = 0;  // with a step under way
@@ -65,11 +66,16 @@ class FakeClient : public ParameterClient {
   absl::Status Pull() override;
   void Begin(int64_t step, std::optional<Aggregation> aggregation) override;
   void Offer(size_t variable) override;
+  void Omit(size_t variable) override;
   absl::StatusOr<std::optional<size_t>> NextValues() override;
   absl::StatusOr<std::optional<PushResult>> End() override;
   absl::StatusOr<std::optional<PushResult>> Drain() override;
+  void SetServers(std::vector<BulkServer> servers) override {
+    if (on_servers != nullptr) on_servers(servers);
+  }
 
   std::function<absl::Status()> on_push;
+  std::function<void(const std::vector<BulkServer>&)> on_servers;
 
  private:
   absl::Span<const absl::Span<float>> Elements(const std::vector<absl::Span<float>>& arrays) const;
@@ -121,6 +127,7 @@ class WorkerTest : public testing::Test {
   const Clock* clock_ = Clock::Real();
   absl::Status client_error_;
   std::function<absl::Status()> on_push_;
+  std::function<void(const std::vector<BulkServer>&)> on_servers_;
 };
 
 }  // namespace keelson
