@@ -12,6 +12,8 @@
 #include "chief/coordination/member_requests.h"
 #include "chief/coordination/member_roster.h"
 #include "chief/coordination/round_queue.h"
+#include "chief/coordination/shard_addresses.h"
+#include "chief/coordination/snapshot_wishes.h"
 #include "chief/coordination/stream_intake.h"
 #include "chief/coordination/training_start.h"
 #include "core/base/clock.h"
@@ -37,12 +39,16 @@ class Coordinator {
   MemberRoster* roster() { return &roster_; }
   // Training begins, or goes on where a predecessor was.
   TrainingStart* start() { return &start_; }
+  // The shards' servers change.
+  ShardAddresses* shards() { return &shards_; }
   // A successor and snapshots need the job's state.
   JobPersistence* persistence() { return &persistence_; }
   // Rounds are committed at the servers.
   RoundQueue* rounds() { return &rounds_; }
   // Snapshots are written and evaluated.
   Evaluations* evaluations() { return &evaluations_; }
+  // Somebody wants a snapshot now.
+  SnapshotWishes* wishes() { return &wishes_; }
   // A stream's files come.
   StreamIntake* stream() { return &stream_; }
   // The job's phase and mode change; training pauses and ends.
@@ -57,9 +63,11 @@ class Coordinator {
   MemberRequests requests_{&state_};
   MemberRoster roster_{&state_};
   TrainingStart start_{&state_};
+  ShardAddresses shards_{&state_};
   JobPersistence persistence_{&state_};
   RoundQueue rounds_{&state_};
   Evaluations evaluations_{&state_};
+  SnapshotWishes wishes_{&state_};
   StreamIntake stream_{&state_};
   JobControl control_{&state_};
   JobReports reports_{&state_};

@@ -17,9 +17,13 @@ absl::Duration RenewalOf(const CoordinatorState::Options& options) {
 void LogEnd(const Member& member, absl::Duration lease, absl::Duration now) {
   const std::string name = NameOf(member);
   if (member.state == Member::kLost) {
-    const bool silent = now - member.last_heard >= lease;
+    const absl::Duration silence = now - member.last_heard;
+    const bool silent = silence >= lease || member.suspected_at > member.last_heard;
     LogWarning("lost ", name,
-               silent ? absl::StrCat(": not heard of for ", absl::FormatDuration(lease)) : "");
+               silent ? absl::StrCat(": not heard of for ",
+                                     absl::FormatDuration(absl::Trunc(std::min(silence, lease),
+                                                                      absl::Milliseconds(100))))
+                      : "");
   } else if (member.state == Member::kReplaced) {
     LogWarning(name, " was replaced by a new process");
   } else {

@@ -27,6 +27,7 @@
 #include "chief/coordination/membership.h"
 #include "chief/coordination/model_location.h"
 #include "chief/coordination/parked_requests.h"
+#include "chief/coordination/save_requests.h"
 #include "chief/coordination/snapshot_record.h"
 #include "chief/coordination/stall_watch.h"
 #include "chief/coordination/stored_versions.h"
@@ -120,6 +121,7 @@ struct CoordinatorState {
   // Memberships that are over, of which the servers have not been told.
   std::vector<uint64_t> newly_ended ABSL_GUARDED_BY(mu);
   SnapshotRecord snapshots ABSL_GUARDED_BY(mu);
+  SaveRequests saves ABSL_GUARDED_BY(mu);
   StoredVersions versions ABSL_GUARDED_BY(mu);
   JobPhase phase ABSL_GUARDED_BY(mu) = JobPhase::kWaitingForServers;
   // Why the job has failed; empty: it has not.

@@ -41,6 +41,8 @@ struct CoordinatorStatus {
   bool diverging = false;
   std::string diverged;  // why the job cannot succeed; empty: it can
   std::map<Task, v1::WorkerFigures> workers;
+  // The newest means of what scripts log.
+  std::map<std::string, double> logged;
   // The mode in force, and the next one, which waits until the steps under way are done.
   ConsistencyMode mode = {};
   std::optional<ConsistencyMode> next_mode;

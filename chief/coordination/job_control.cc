@@ -63,7 +63,7 @@ int64_t JobControl::WaitForSteps(int64_t step, absl::Duration until, const StopS
   const StopCallback wake(&stop, [this] { state_->Wake(); });
   MutexLock lock(&state_->mu);
   const auto awaited = state_->awaited_steps.insert(step);
-  while (!state_->training->Reached(step, state_->WorkersAway()) &&
+  while (!state_->training->Reached(step, state_->WorkersAway()) && !state_->saves.waiting() &&
          state_->clock->Monotonic() < until && !stop.raised()) {
     state_->WaitUntil(until);
   }

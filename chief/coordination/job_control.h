@@ -52,8 +52,8 @@ class JobControl {
   void ResumeWork();
 
   // Waits until `step` steps are completed, training is over, a loss is reported that is not
-  // finite, the clock's monotonic time reaches `until`, or `stop` is raised. Returns
-  // completed steps.
+  // finite, a snapshot is wanted (SnapshotWishes), the clock's monotonic time reaches `until`, or
+  // `stop` is raised. Returns completed steps.
   int64_t WaitForSteps(int64_t step, absl::Duration until, const StopSignal& stop);
 
  private:

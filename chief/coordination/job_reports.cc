@@ -17,6 +17,12 @@ std::optional<LossCurve::Point> JobReports::TakeLastLossPoint() {
   return state_->training.has_value() ? state_->training->TakeLastLossPoint() : std::nullopt;
 }
 
+std::map<std::string, double> JobReports::TakeLogged(int64_t end) {
+  MutexLock lock(&state_->mu);
+  return state_->training.has_value() ? state_->training->TakeLogged(end)
+                                      : std::map<std::string, double>();
+}
+
 CoordinatorStatus JobReports::GetStatus() const {
   MutexLock lock(&state_->mu);
   CoordinatorStatus status;

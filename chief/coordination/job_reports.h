@@ -2,7 +2,9 @@
 #ifndef KEELSON_CHIEF_COORDINATION_JOB_REPORTS_H_
 #define KEELSON_CHIEF_COORDINATION_JOB_REPORTS_H_
 
+#include <map>
 #include <optional>
+#include <string>
 
 #include "chief/coordination/coordinator_state.h"
 #include "chief/coordination/coordinator_status.h"
@@ -26,6 +28,8 @@ class JobReports {
   // The next point of the loss curve, or nothing while it is not complete. See LossCurve.
   std::optional<LossCurve::Point> TakeLossPoint();
   std::optional<LossCurve::Point> TakeLastLossPoint();
+  // By name the means of what scripts have logged for steps below `end`. See LoggedCurves.
+  std::map<std::string, double> TakeLogged(int64_t end);
 
  private:
   CoordinatorState* const state_;

@@ -15,6 +15,11 @@ void MemberRoster::ExpireLeases() {
   state_->NoticeEnds();
 }
 
+void MemberRoster::Suspect(const Task& task) {
+  MutexLock lock(&state_->mu);
+  state_->membership.Suspect(task);
+}
+
 void MemberRoster::LoseStalled() {
   if (!state_->training.has_value()) return;
   for (const StallWatch::Stalled& stalled : state_->stalls.Look(state_->training->work().Owing())) {

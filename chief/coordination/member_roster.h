@@ -26,6 +26,9 @@ class MemberRoster {
   // Loses the members whose lease has passed, and the workers that have stood still for too long
   // (StallWatch). Their work stays theirs until HandOn. Call some times a second.
   void ExpireLeases();
+  // The process of this task does not answer others: if it stays silent here too, it is lost long
+  // before its lease has passed (Membership::Suspect).
+  void Suspect(const Task& task);
   // The chief itself stood still for the last `gap`, so that nobody could reach it: leases last
   // longer by it, and no worker has stood still.
   void ExtendLeases(absl::Duration gap);

@@ -76,6 +76,10 @@ absl::Duration Membership::HeartbeatInterval() const {
   return std::min(kHeartbeatPerMember * static_cast<int64_t>(members_.size()), lease_ / 8);
 }
 
+absl::Duration Membership::SuspectSilence() const {
+  return std::min(lease_, std::max(kSuspectSilence, 4 * HeartbeatInterval()));
+}
+
 absl::Duration Membership::TakeoverAfter() const {
   return std::min(lease_, std::max(takeover_after_, 4 * HeartbeatInterval()));
 }
@@ -214,6 +218,11 @@ void Membership::Lose(uint64_t incarnation) {
   }
 }
 
+void Membership::Suspect(Task task) {
+  const auto member = members_.find(task);
+  if (member != members_.end()) member->second.suspected_at = clock_->Monotonic();
+}
+
 void Membership::ExtendLeases(absl::Duration gap) {
   for (auto& [task, member] : members_) {
     if (!member.over()) member.last_heard = std::min(member.last_heard + gap, clock_->Monotonic());
@@ -222,7 +231,8 @@ void Membership::ExtendLeases(absl::Duration gap) {
 
 void Membership::ExpireLeases() {
   for (auto& [task, member] : members_) {
-    if (Silent(member, lease_)) End(&member, Member::kLost);
+    const bool suspect = member.suspected_at > member.last_heard;
+    if (Silent(member, suspect ? SuspectSilence() : lease_)) End(&member, Member::kLost);
   }
 }
 

@@ -54,6 +54,8 @@ struct Member {
   absl::Time since = {};      // Clock::Now() when it came into this state
   std::string device = {};    // what it computes on, for people; may be empty
   uint64_t secret = 0;        // MembershipId
+  // When others noticed last that its process does not answer; Clock::Monotonic().
+  absl::Duration suspected_at = -absl::InfiniteDuration();
 
   bool over() const { return state != kAway && state != kAlive; }
 };
@@ -67,6 +69,7 @@ class Membership {
  public:
   // The tasks that a job may have besides its servers and its chief.
   static constexpr size_t kMaxMembers = 4096;
+  static constexpr absl::Duration kSuspectSilence = absl::Milliseconds(600);
 
   // A lease lasts until `lease` has passed since the member's last Register or Heartbeat. Only
   // ExpireLeases and the Register of another incarnation check whether it has passed: until then a
@@ -107,11 +110,14 @@ class Membership {
   void Inherit(uint64_t epoch) { inherited_epoch_ = epoch; }
   // Ends the membership of this incarnation, if it has one, as lost.
   void Lose(uint64_t incarnation);
+  // Others have noticed that the task's process does not answer. If nothing more is heard of it
+  // within kSuspectSilence, or four heartbeats, ExpireLeases ends its membership.
+  void Suspect(Task task);
 
   // Nobody could renew a lease during the last `gap`: leases last longer by it.
   void ExtendLeases(absl::Duration gap);
 
-  // Ends the memberships whose lease has passed.
+  // Ends the memberships whose lease has passed, and those of the suspected that stay silent.
   void ExpireLeases();
 
   // The memberships that ended since the last call, each once, in order.
@@ -140,6 +146,7 @@ class Membership {
   bool Silent(const Member& member, absl::Duration silence) const;
   // For so long a member has to be silent so that another one may replace it.
   absl::Duration TakeoverAfter() const;
+  absl::Duration SuspectSilence() const;
   void Enter(Member* member, Member::State state);
   void End(Member* member, Member::State how);
   // Whether the incarnation was a member's and is not any more.

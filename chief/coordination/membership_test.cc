@@ -38,6 +38,29 @@ class MembershipTest : public testing::Test {
   Membership membership_{&clock_, kLease, kTakeover};
 };
 
+TEST_F(MembershipTest, TheSuspectedAreLostLongBeforeTheirLeaseHasPassed) {
+  Register(kWorker0, 7);
+  Register(kWorker1, 8);
+  clock_.Advance(absl::Milliseconds(100));
+  membership_.Suspect(kWorker0);
+  membership_.Suspect(kPs0);
+  EXPECT_THAT(Expire(), IsEmpty());
+  clock_.Advance(Membership::kSuspectSilence);
+  EXPECT_THAT(Expire(), ElementsAre(Field(&Member::incarnation, 7)));
+  EXPECT_EQ(State(kWorker0), Member::kLost);
+  EXPECT_EQ(State(kWorker1), Member::kAlive);
+}
+
+TEST_F(MembershipTest, TheSuspectedThatAreHeardOfStay) {
+  Register(kWorker0, 7);
+  clock_.Advance(absl::Milliseconds(100));
+  membership_.Suspect(kWorker0);
+  clock_.Advance(absl::Milliseconds(100));
+  ASSERT_EQ(membership_.Heartbeat(kWorker0, TestId(7)), absl::OkStatus());
+  clock_.Advance(2 * Membership::kSuspectSilence);
+  EXPECT_THAT(Expire(), IsEmpty());
+}
+
 TEST_F(MembershipTest, RegisterMakesAMember) {
   EXPECT_EQ(membership_.Find(kWorker0), nullptr);
   clock_.Advance(absl::Seconds(3));

@@ -1,7 +1,8 @@
-// Where the model's variables are.
+// Where the model's variables are, and how many records train it.
 #ifndef KEELSON_CHIEF_COORDINATION_MODEL_LOCATION_H_
 #define KEELSON_CHIEF_COORDINATION_MODEL_LOCATION_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace keelson {
 struct ModelLocation {
   Placement placement;
   std::vector<std::string> ps_addresses;  // by shard
+  int64_t train_records = 0;              // 0: a stream
+  uint64_t servers_version = 1;           // of the addresses
 };
 
 }  // namespace keelson

@@ -62,6 +62,9 @@ absl::StatusOr<int64_t> Training::Apply(Task task, uint64_t incarnation,
     losses_.Add(loss.step, loss.loss);
     divergence_.Add(loss.loss);
   }
+  for (const WorkerReport::LoggedValue& value : report.logged) {
+    logged_.Add(value.name, value.step, value.value);
+  }
   AddFigures(report.figures, &totals_);
   AddFigures(report.figures, &workers_[task]);
   return std::max<int64_t>(report.figures.steps(), ledger().completed_steps() - before);
@@ -101,6 +104,7 @@ void Training::FillStatus(bool workers_away, CoordinatorStatus* status) const {
   status->epoch = ledger().epochs_completed();
   status->totals = totals_;
   status->workers = workers_;
+  status->logged = logged_.newest();
   status->mode = work_.mode();
   status->next_mode = work_.next_mode();
   status->recent_loss = divergence_.mean();

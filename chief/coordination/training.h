@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "chief/coordination/coordinator_status.h"
 #include "chief/coordination/divergence_watch.h"
+#include "chief/coordination/logged_curves.h"
 #include "chief/coordination/loss_curve.h"
 #include "chief/coordination/work_dispatcher.h"
 #include "chief/coordination/work_ledger.h"
@@ -60,6 +62,9 @@ class Training {
   std::optional<LossCurve::Point> TakeLossPoint();
   std::optional<LossCurve::Point> TakeLastLossPoint() { return losses_.TakeRest(); }
 
+  // Takes what scripts have logged for steps below `end`, as LoggedCurves says.
+  std::map<std::string, double> TakeLogged(int64_t end) { return logged_.TakeBelow(end); }
+
   // The ledger's state with the configuration's hash and the mode.
   v1::JobState ToState() const;
   void ToPersisted(v1::PersistedJobState* persisted) const;
@@ -69,6 +74,7 @@ class Training {
  private:
   const uint64_t config_hash_;
   LossCurve losses_;
+  LoggedCurves logged_;
   DivergenceWatch divergence_;
   WorkDispatcher work_;
   // Sums since the start of this process, in all and of each worker.

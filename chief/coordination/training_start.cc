@@ -33,6 +33,11 @@ void TrainingStart::StartTraining(ModelLocation model, WorkLedger ledger) {
 }
 
 void TrainingStart::BeginTraining(ModelLocation model, WorkLedger ledger) {
+  // Shards that have moved stay where they are.
+  if (state_->model.has_value()) {
+    model.ps_addresses = std::move(state_->model->ps_addresses);
+    model.servers_version = state_->model->servers_version;
+  }
   state_->model = std::move(model);
   const Training::Options options = {state_->options.config_hash, state_->options.mode,
                                      state_->options.loss_interval, state_->options.max_loss};

@@ -3,6 +3,7 @@
 #define KEELSON_CHIEF_COORDINATION_WORKER_REPORT_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "keelson/v1/figures.pb.h"
@@ -24,10 +25,16 @@ struct WorkerReport {
     int64_t step = 0;
     uint32_t attempt = 0;
   };
+  struct LoggedValue {
+    std::string name;
+    int64_t step = 0;
+    double value = 0;
+  };
   std::vector<LeaseProgress> leases;
   std::vector<StepLoss> losses;  // of each of the steps
   v1::WorkerFigures figures = {};
   std::vector<RefusedPush> refused = {};
+  std::vector<LoggedValue> logged = {};
 };
 
 }  // namespace keelson
