@@ -39,6 +39,16 @@ bool IsNewer(const v1::ShardStatus& a, const v1::ShardStatus& b) {
          std::pair(b.job_state_term(), b.job_state_version());
 }
 
+int64_t NewestRound(const ExpectedShards& expected, const std::vector<v1::ShardStatus>& servers) {
+  int64_t newest = -1;
+  for (size_t s = 0; s < servers.size(); ++s) {
+    if (HoldsShard(expected, servers[s], s)) {
+      newest = std::max(newest, servers[s].committed_round());
+    }
+  }
+  return newest;
+}
+
 bool FitsSnapshot(const v1::PersistedJobState& persisted, const v1::JobState& snapshot) {
   if (snapshot.job_id() == 0) return persisted.snapshot_step() == snapshot.global_step();
   return persisted.job().job_id() == snapshot.job_id();
@@ -77,6 +87,7 @@ Adoption DecideAdoption(const ExpectedShards& expected, const std::vector<v1::Sh
   if (!newest.has_value()) {
     return StartOver("the servers hold another job than that of the newest snapshot");
   }
+  const int64_t newest_round = NewestRound(expected, servers);
   Adoption decision;
   decision.adopted = true;
   const uint64_t job_id = states[*newest]->job().job_id();
@@ -84,7 +95,9 @@ Adoption DecideAdoption(const ExpectedShards& expected, const std::vector<v1::Sh
   for (size_t s = 0; s < servers.size(); ++s) {
     const std::optional<v1::PersistedJobState>& persisted = states[s];
     const bool this_job = !persisted.has_value() || persisted->job().job_id() == job_id;
-    decision.keeps.push_back(this_job && HoldsShard(expected, servers[s], s));
+    // Whatever happens, no shard has two rounds more than another one.
+    const bool current = servers[s].committed_round() >= newest_round - 1;
+    decision.keeps.push_back(this_job && current && HoldsShard(expected, servers[s], s));
     kept += decision.keeps.back() ? 1 : 0;
     if (persisted.has_value() && this_job && IsNewer(servers[s], servers[*newest])) newest = s;
   }

@@ -112,6 +112,15 @@ TEST_F(AdoptionTest, AShardThatIsNotTheServersOwnIsRestored) {
   EXPECT_EQ(WhyNot(), "no server holds its shard of this job");
 }
 
+// As that of a process that was frozen while another one served the shard.
+TEST_F(AdoptionTest, AShardThatMissedRoundsIsRestored) {
+  servers_[0].set_committed_round(12);
+  servers_[1].set_committed_round(11);
+  EXPECT_THAT(Decide().keeps, ElementsAre(true, true)) << "the newest round is taken over";
+  servers_[1].set_committed_round(10);
+  EXPECT_THAT(Decide().keeps, ElementsAre(true, false));
+}
+
 TEST_F(AdoptionTest, WithoutAnyStateItStartsOver) {
   for (v1::ShardStatus& server : servers_) server.clear_job_state();
   EXPECT_EQ(WhyNot(), "no server holds a job state");

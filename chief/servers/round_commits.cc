@@ -12,8 +12,8 @@ constexpr absl::Duration kCommitPause = absl::Milliseconds(50);
 
 }  // namespace
 
-RoundCommits::RoundCommits(ServerCalls* calls, const Clock* clock)
-    : calls_(calls), clock_(clock), pool_(calls->size() - 1) {}
+RoundCommits::RoundCommits(ServerCalls* calls, Replicas* replicas, const Clock* clock)
+    : calls_(calls), replicas_(replicas), clock_(clock), pool_(calls->size() - 1) {}
 
 std::pair<std::vector<size_t>, std::vector<size_t>> RoundCommits::Doubtful() const {
   std::pair<std::vector<size_t>, std::vector<size_t>> servers;
@@ -32,7 +32,8 @@ std::vector<absl::Status> RoundCommits::CommitAtEach(const std::vector<size_t>& 
   MutexLock lock(&mu_);
   pool_.RunAll(at.size(), [&](size_t i) {
     const uint64_t makings = calls_->contacts().makings(at[i]);
-    statuses[i] = Call(at[i], request, absl::InfiniteDuration(), stop);
+    statuses[i] = only_ask ? Call(at[i], request, absl::InfiniteDuration(), stop)
+                           : CommitWhereServed(at[i], request, stop);
     if (!statuses[i].ok() || only_ask) return;
     calls_->contacts().NoteWhole(at[i], makings);
     NoteCommitted(round.step);
@@ -43,6 +44,8 @@ std::vector<absl::Status> RoundCommits::CommitAtEach(const std::vector<size_t>& 
 absl::Status RoundCommits::Commit(const Round& round, const StopSignal& stop,
                                   absl::FunctionRef<void()> committed) {
   const RoundGate::Round turn(&gate_);
+  // From the first commit on the replicas have it.
+  if (committed_ < round.step) RETURN_IF_ERROR(Replicate(round, stop));
   const auto [doubtful, sure] = Doubtful();
   // Alone it need not be asked.
   if (doubtful.size() > 1 && committed_ < round.step) {
@@ -68,6 +71,27 @@ absl::Status RoundCommits::Commit(const Round& round, const StopSignal& stop,
   }
   committed();
   return absl::OkStatus();
+}
+
+absl::Status RoundCommits::Replicate(const Round& round, const StopSignal& stop) {
+  while (true) {
+    const absl::Status status = replicas_->Fetch(RequestOf(round));
+    const bool away = status.code() == absl::StatusCode::kUnavailable ||
+                      status.code() == absl::StatusCode::kDeadlineExceeded;
+    if (!away) return status;
+    if (stop.WaitFor(kCommitPause)) return absl::CancelledError("while a step was committed");
+  }
+}
+
+absl::Status RoundCommits::CommitWhereServed(size_t s, const v1::CommitRoundRequest& request,
+                                             const StopSignal& stop) {
+  while (true) {
+    const size_t place = calls_->serving(s);
+    RETURN_IF_ERROR(Call(s, request, absl::InfiniteDuration(), stop));
+    replicas_->Commit(s, request);
+    // A replica that has taken its shard's place meanwhile has not committed the round yet.
+    if (calls_->serving(s) == place) return absl::OkStatus();
+  }
 }
 
 v1::CommitRoundRequest RoundCommits::RequestOf(const Round& round) const {

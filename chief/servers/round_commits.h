@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "chief/servers/replicas.h"
 #include "chief/servers/round_gate.h"
 #include "chief/servers/server_calls.h"
 #include "core/base/clock.h"
@@ -33,16 +34,16 @@ class RoundCommits {
     uint32_t contributions = 0;
   };
 
-  // Both outlive this.
-  RoundCommits(ServerCalls* calls, const Clock* clock);
+  // All outlive this.
+  RoundCommits(ServerCalls* calls, Replicas* replicas, const Clock* clock);
 
-  // Commits a round whose pushes were all acknowledged by all servers. Servers whose shards were
-  // made since, or that are leaving, are asked and commit first: as long as no server has committed
-  // the round it can be begun again. Failed calls are repeated until the server answers, or `stop`
-  // is raised. OK: committed. A server that was restarted unnoticed has lost this step with those
-  // before it; that is logged. FAILED_PRECONDITION: a server lacks pushes, and none has committed
-  // the round. CANCELLED: stopped. ABORTED: another chief. When it is committed, `committed` is
-  // called before a cut can be prepared.
+  // Commits a round whose pushes were all acknowledged by all servers, at the replicas too. Servers
+  // whose shards were made since, or that are leaving, are asked and commit first: as long as no
+  // server has committed the round it can be begun again. Failed calls are repeated until the
+  // server answers, or `stop` is raised. OK: committed. A server that was restarted unnoticed has
+  // lost this step with those before it; that is logged. FAILED_PRECONDITION: a server lacks
+  // pushes, and none has committed the round. CANCELLED: stopped. ABORTED: another chief. When it
+  // is committed, `committed` is called before a cut can be prepared.
   absl::Status Commit(
       const Round& round, const StopSignal& stop, absl::FunctionRef<void()> committed = [] {});
   // Commits a round at one server, trying for at most `patience` (on the clock).
@@ -67,6 +68,12 @@ class RoundCommits {
   }
 
  private:
+  // Has the replicas fetch the round, as long as it takes until each shard's host answers or is
+  // replaced. FAILED_PRECONDITION: a shard lacks pushes.
+  absl::Status Replicate(const Round& round, const StopSignal& stop);
+  // Commits the round where the shard is served, and at its replica.
+  absl::Status CommitWhereServed(size_t s, const v1::CommitRoundRequest& request,
+                                 const StopSignal& stop);
   absl::Status Call(size_t s, const v1::CommitRoundRequest& request, absl::Duration patience,
                     const StopSignal& stop);
   v1::CommitRoundRequest RequestOf(const Round& round) const;
@@ -78,6 +85,7 @@ class RoundCommits {
                                          bool only_ask, const StopSignal& stop);
 
   ServerCalls* const calls_;
+  Replicas* const replicas_;
   const Clock* const clock_;
   std::atomic<int64_t> committed_{-1};
   RoundGate gate_;

@@ -11,7 +11,9 @@ namespace {
 
 std::vector<ServerContacts::Server> NamesOf(const std::vector<ServerCalls::Server>& servers) {
   std::vector<ServerContacts::Server> names;
-  for (const ServerCalls::Server& server : servers) names.push_back({server.name, server.address});
+  for (const ServerCalls::Server& server : servers) {
+    names.push_back({server.name, server.address, server.host});
+  }
   return names;
 }
 
@@ -20,8 +22,15 @@ std::vector<ServerContacts::Server> NamesOf(const std::vector<ServerCalls::Serve
 ServerCalls::ServerCalls(v1::RequestHeader header, std::vector<Server> servers, absl::Time now)
     : header_(std::move(header)),
       servers_(std::move(servers)),
+      serving_(servers_.size()),
       contacts_(NamesOf(servers_), now),
       term_(header_.chief_term()) {}
+
+const ServerCalls::Server& ServerCalls::at(size_t s) const { return place(s, serving(s)); }
+
+const ServerCalls::Server& ServerCalls::place(size_t s, size_t number) const {
+  return number == 0 ? servers_[s] : servers_[s].others[number - 1];
+}
 
 absl::Status ServerCalls::Named(size_t s, const absl::Status& status) const {
   if (status.ok()) return status;

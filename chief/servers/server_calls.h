@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "absl/time/time.h"
 #include "chief/servers/server_contacts.h"
 #include "core/client/services/parameter_control.h"
+#include "core/cluster/task.h"
 
 namespace keelson {
 
@@ -21,9 +23,14 @@ namespace keelson {
 class ServerCalls {
  public:
   struct Server {
-    std::string name;     // "ps-0"
-    std::string address;  // for messages
+    std::string name;     // "ps-0", "shard-1 of worker-0"
+    std::string address;  // for messages; where it is at first (AddressOf)
     ParameterControl* service;
+    // The task that hosts the shard, if it is no parameter server's.
+    std::optional<Task> host = std::nullopt;
+    // Further places that may serve the shard, or hold its replica, in the order in which they are
+    // preferred; the first place is this one, its home. They have none themselves.
+    std::vector<Server> others = {};
   };
 
   // `servers[s]` will hold shard s; their services outlive this. `header`: the chief's. None of the
@@ -31,8 +38,23 @@ class ServerCalls {
   ServerCalls(v1::RequestHeader header, std::vector<Server> servers, absl::Time now);
 
   size_t size() const { return servers_.size(); }
-  const std::string& name(size_t s) const { return servers_[s].name; }
-  ParameterControl* service(size_t s) const { return servers_[s].service; }
+  // Where the shard is served at present.
+  const Server& at(size_t s) const;
+  const std::string& name(size_t s) const { return at(s).name; }
+  ParameterControl* service(size_t s) const { return at(s).service; }
+  // Where it is reached now, which its service knows too; empty: nobody knows.
+  std::string address(size_t s) const { return AddressOf(at(s)); }
+  std::string AddressOf(const Server& server) const {
+    return contacts_.AddressOf({server.name, server.address, server.host});
+  }
+  // How many places may serve it; place 0 is its home.
+  size_t places(size_t s) const { return 1 + servers_[s].others.size(); }
+  const Server& place(size_t s, size_t number) const;
+  // The number of the place that serves it.
+  size_t serving(size_t s) const { return serving_[s]; }
+  bool at_home(size_t s) const { return serving(s) == 0; }
+  // From now on this place serves the shard.
+  void Serve(size_t s, size_t number) { serving_[s] = number; }
 
   // The term that this chief's calls carry.
   uint64_t term() const { return term_; }
@@ -53,6 +75,7 @@ class ServerCalls {
  private:
   const v1::RequestHeader header_;
   const std::vector<Server> servers_;
+  std::vector<std::atomic<size_t>> serving_;
   ServerContacts contacts_;
   std::atomic<uint64_t> term_;
 };

@@ -10,9 +10,11 @@ namespace keelson {
 
 ServerContacts::ServerContacts(std::vector<Server> servers, absl::Time now)
     : servers_(std::move(servers)) {
+  MutexLock lock(&mu_);
   for (const Server& server : servers_) {
     Contact contact;
-    contact.state.task = ServerTask(server.name);
+    contact.state.task = {Role::kPs, static_cast<int>(contacts_.size())};
+    contact.state.host = server.host;
     contact.state.address = server.address;
     contact.state.since = now;
     contacts_.push_back(std::move(contact));
@@ -86,6 +88,46 @@ void ServerContacts::NoteKept(size_t s, uint64_t store_id) {
   contacts_[s].store_id = store_id;
 }
 
+void ServerContacts::NoteMoved(size_t s, const Server& to, const v1::ShardStatus& status,
+                               absl::Time now) {
+  MutexLock lock(&mu_);
+  servers_[s] = to;
+  servers_[s].address = CurrentAddress(to);
+  Contact& contact = contacts_[s];
+  contact.state.host = to.host;
+  contact.state.address = servers_[s].address;
+  contact.state.incarnation = 0;
+  contact.state.NoteAnswer(status, now);
+  contact.answers = true;
+  contact.broken = false;
+  contact.member_epoch = 0;
+  contact.stored = 0;
+  contact.store_id = status.store_id();
+  contact.leaves = false;
+  ++contact.makings;
+}
+
+void ServerContacts::NoteAddress(const Task& host, const std::string& address) {
+  MutexLock lock(&mu_);
+  addresses_[host] = address;
+  for (size_t s = 0; s < servers_.size(); ++s) {
+    if (servers_[s].host != host) continue;
+    servers_[s].address = address;
+    contacts_[s].state.address = address;
+  }
+}
+
+std::string ServerContacts::CurrentAddress(const Server& server) const {
+  if (!server.host.has_value()) return server.address;
+  const auto noted = addresses_.find(*server.host);
+  return noted == addresses_.end() ? server.address : noted->second;
+}
+
+std::string ServerContacts::AddressOf(const Server& server) const {
+  MutexLock lock(&mu_);
+  return CurrentAddress(server);
+}
+
 void ServerContacts::NoteEnd(size_t s, absl::Time now) {
   MutexLock lock(&mu_);
   contacts_[s].state.NoteEnd(now);
@@ -156,7 +198,9 @@ std::vector<std::string> ServerContacts::Missing() const {
   std::vector<std::string> missing;
   for (size_t s = 0; s < contacts_.size(); ++s) {
     if (contacts_[s].answers && !contacts_[s].broken) continue;
-    missing.push_back(absl::StrCat(servers_[s].name, " at ", servers_[s].address));
+    const Server& server = servers_[s];
+    missing.push_back(server.address.empty() ? absl::StrCat(server.name, " (it has not registered)")
+                                             : absl::StrCat(server.name, " at ", server.address));
   }
   return missing;
 }

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +13,7 @@
 #include "absl/time/time.h"
 #include "chief/servers/server_state.h"
 #include "core/base/mutex.h"
+#include "core/cluster/task.h"
 #include "keelson/v1/parameter_service.pb.h"
 
 namespace keelson {
@@ -19,8 +22,9 @@ namespace keelson {
 class ServerContacts {
  public:
   struct Server {
-    std::string name;     // "ps-0"
-    std::string address;  // for messages
+    std::string name;                         // "ps-0"
+    std::string address;                      // for messages; empty: it is not known
+    std::optional<Task> host = std::nullopt;  // ServerCalls::Server
   };
 
   // None of the servers has answered yet, at `now`.
@@ -51,6 +55,10 @@ class ServerContacts {
   bool NoteHeld(size_t s);
   // The shard in the store with this id is the job's.
   void NoteKept(size_t s, uint64_t store_id);
+  // Its shard is served elsewhere from now on, by a process whose status is this one.
+  void NoteMoved(size_t s, const Server& to, const v1::ShardStatus& status, absl::Time now);
+  // The process of this task is reached there from now on; empty: nobody knows where.
+  void NoteAddress(const Task& host, const std::string& address);
   // It was told that the job is over. It is ending, and need not know what becomes of members.
   void NoteEnd(size_t s, absl::Time now);
 
@@ -76,7 +84,10 @@ class ServerContacts {
   uint64_t known_epoch() const;
   // The newest version of persisted job state that all answering servers have; 0: none.
   uint64_t stored_version() const;
-  // "ps-1 at host:port" of each server that does not answer, or could not be made ready.
+  // Where the process is that hosts `server`: as was noted last, else as `server` says.
+  std::string AddressOf(const Server& server) const;
+  // "ps-1 at host:port", "shard-1 of worker-1 (it has not registered)" of each server that does not
+  // answer, or could not be made ready.
   std::vector<std::string> Missing() const;
   // "ps-0" if it answers and has the job as a predecessor left it; empty: none has.
   std::string HolderOfJob() const;
@@ -101,8 +112,11 @@ class ServerContacts {
     uint64_t whole = 0;
   };
 
-  const std::vector<Server> servers_;
+  std::string CurrentAddress(const Server& server) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   mutable Mutex mu_;
+  std::map<Task, std::string> addresses_ ABSL_GUARDED_BY(mu_);  // that were noted, by host
+  std::vector<Server> servers_ ABSL_GUARDED_BY(mu_);
   std::vector<Contact> contacts_ ABSL_GUARDED_BY(mu_);  // by shard
 };
 

@@ -137,6 +137,29 @@ TEST_F(ServerContactsTest, IsToldOnceOfAServerThatWaitsForAnotherChief) {
   EXPECT_TRUE(contacts_.NoteHeld(1));
 }
 
+constexpr Task kHost = {Role::kWorker, 1};
+
+TEST(MovingHostTest, AnAddressIsThatOfTheHostWhereverItServes) {
+  ServerContacts contacts(
+      {{"shard-0 of worker-0", "a:1", Task{Role::kWorker, 0}}, {"shard-1 of worker-1", "", kHost}},
+      kStart);
+  EXPECT_THAT(contacts.Missing(), ElementsAre("shard-0 of worker-0 at a:1",
+                                              "shard-1 of worker-1 (it has not registered)"));
+  contacts.NoteAddress(kHost, "b:2");
+  EXPECT_EQ(contacts.Missing()[1], "shard-1 of worker-1 at b:2");
+  EXPECT_EQ(contacts.States()[1].address, "b:2");
+  // It serves the other shard too, and moves with both.
+  contacts.NoteMoved(0, {"shard-0 of worker-1", "", kHost}, AnswerOf(v1::ShardStatus::READY),
+                     kLater);
+  EXPECT_EQ(contacts.States()[0].address, "b:2");
+  contacts.NoteAddress(kHost, "c:3");
+  EXPECT_EQ(contacts.States()[0].address, "c:3");
+  EXPECT_EQ(contacts.States()[1].address, "c:3");
+  EXPECT_EQ(contacts.AddressOf({"", "", kHost}), "c:3");
+  EXPECT_EQ(contacts.AddressOf({"", "a:1", Task{Role::kWorker, 0}}), "a:1");
+  EXPECT_EQ(contacts.AddressOf({"", "d:4"}), "d:4") << "it is no host";
+}
+
 TEST_F(ServerContactsTest, AServerThatIsToldTheEndIsAskedNothingMore) {
   Answer(0);
   contacts_.NoteEnd(0, kLater);

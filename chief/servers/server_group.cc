@@ -16,6 +16,13 @@ namespace {
 
 constexpr absl::Duration kProbePause = absl::Milliseconds(100);
 
+// How long a replica that is to be made waits for the round that is being committed.
+constexpr absl::Duration kReplicaPatience = absl::Seconds(2);
+
+ServerContacts::Server PlaceOf(const ServerCalls::Server& server) {
+  return {server.name, server.address, server.host};
+}
+
 v1::ChiefHeartbeatRequest StoringRequest(const v1::PersistedJobState& persisted) {
   v1::ChiefHeartbeatRequest request;
   request.set_job_state(persisted.SerializeAsString());
@@ -32,8 +39,11 @@ ServerGroup::ServerGroup(const Options& options, std::vector<Server> servers, Sh
       clock_(clock),
       stop_(stop),
       calls_(options.header, std::move(servers), clock->Now()),
-      rounds_(&calls_, clock),
-      cuts_(&calls_, &rounds_, storage, stop) {}
+      replicas_(&calls_),
+      rounds_(&calls_, &replicas_, clock),
+      cuts_(&calls_, &rounds_, storage, stop),
+      place_mu_(calls_.size()),
+      may_go_home_(calls_.size()) {}
 
 absl::Status ServerGroup::WaitUntilReachable() {
   absl::Duration no_job_since = clock_->Monotonic();
@@ -91,7 +101,12 @@ absl::Status ServerGroup::OutrankIn(size_t s) {
 absl::Status ServerGroup::Probe(size_t s) {
   const bool met = contacts().Met(s);
   v1::ShardStatus status;
-  const absl::Status answered = ChiefHeartbeat(s, {}, &status);
+  absl::Status answered = ChiefHeartbeat(s, {}, &status);
+  // A process that the job goes on without may never come back.
+  const bool job_runs = !contacts().HolderOfJob().empty();
+  if (absl::IsUnavailable(answered) && job_runs && FindShard(s, &status)) {
+    answered = ChiefHeartbeat(s, {}, &status);
+  }
   if (met && absl::IsAborted(answered)) return answered;
   // A server with another token of the job, or of another build, refuses this chief for ever.
   if (absl::IsPermissionDenied(answered) || absl::IsFailedPrecondition(answered)) return answered;
@@ -99,7 +114,9 @@ absl::Status ServerGroup::Probe(size_t s) {
     LogWarning("waiting for ", name(s), ": ", answered.message());
   }
   if (!answered.ok()) return absl::OkStatus();
-  if (status.config_hash() == options_.config_hash) return absl::OkStatus();
+  if (status.takes_any_config() || status.config_hash() == options_.config_hash) {
+    return absl::OkStatus();
+  }
   return ConfigMismatch(options_.config_hash, status.config_hash(), "the server");
 }
 
@@ -110,9 +127,26 @@ absl::StatusOr<std::vector<v1::ShardStatus>> ServerGroup::Survey() {
   RETURN_IF_ERROR(calls_.ForEach([&](size_t s) {
     const absl::Status answered = calls_.service(s)->GetStatus(request, &shards[s]);
     if (!answered.ok()) contacts().NoteMissing(s);
-    return answered;
+    RETURN_IF_ERROR(answered);
+    FindShard(s, &shards[s]);
+    return absl::OkStatus();
   }));
   return shards;
+}
+
+bool ServerGroup::FindShard(size_t s, v1::ShardStatus* found) {
+  if (calls_.places(s) == 1) return false;
+  uint64_t fingerprint = 0;
+  {
+    MutexLock lock(&mu_);
+    fingerprint = shards_.placement_fingerprint();
+  }
+  const size_t before = calls_.serving(s);
+  if (!replicas_.FindShard(s, fingerprint, found)) return false;
+  if (calls_.serving(s) != before) {
+    contacts().NoteMoved(s, PlaceOf(calls_.at(s)), *found, clock_->Now());
+  }
+  return true;
 }
 
 void ServerGroup::Describe(const v1::InitializeShardRequest& shards) {
@@ -135,7 +169,12 @@ absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest req
   request.set_chief_address(options_.chief_address);
   request.set_stopping(stop_->raised());
   request.set_saved_cut(cuts_.saved());
-  const absl::Status answered = calls_.service(s)->ChiefHeartbeat(request, status);
+  absl::Status answered;
+  size_t place = 0;
+  do {  // what a process says of a shard that it has given away counts no more
+    place = calls_.serving(s);
+    answered = calls_.service(s)->ChiefHeartbeat(request, status);
+  } while (calls_.serving(s) != place);
   if (answered.ok()) {
     contacts().NoteAnswer(s, request, *status, HasJob(*status), clock_->Now());
   } else {
@@ -146,16 +185,9 @@ absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest req
 
 absl::Status ServerGroup::InitializeServer(size_t s, std::optional<int64_t> restore_step,
                                            const v1::MemberList& members) {
-  v1::InitializeShardRequest request;
-  {
-    MutexLock lock(&mu_);
-    request = shards_;
-  }
-  *request.mutable_header() = calls_.Header();
-  request.set_shard(static_cast<uint32_t>(s));
+  v1::InitializeShardRequest request = ShardRequest(s, members);
   if (restore_step.has_value()) request.set_restore_step(*restore_step);
   if (const int64_t round = rounds_.committed(); round >= 0) request.set_committed_round(round);
-  *request.mutable_members() = members;
   contacts().NoteMaking(s);
   v1::InitializeShardResponse response;
   const absl::Status status = storage_->Initialize(calls_.service(s), request, &response);
@@ -165,6 +197,115 @@ absl::Status ServerGroup::InitializeServer(size_t s, std::optional<int64_t> rest
     contacts().NoteBroken(s);
   }
   return status;
+}
+
+v1::InitializeShardRequest ServerGroup::ShardRequest(size_t s,
+                                                     const v1::MemberList& members) const {
+  v1::InitializeShardRequest request;
+  {
+    MutexLock lock(&mu_);
+    request = shards_;
+  }
+  *request.mutable_header() = calls_.Header();
+  request.set_shard(static_cast<uint32_t>(s));
+  *request.mutable_members() = members;
+  return request;
+}
+
+bool ServerGroup::Misplaced(size_t s, bool synchronous) const {
+  if (calls_.places(s) == 1) return false;
+  return !calls_.at_home(s) || (options_.replicas && synchronous && !replicas_.Has(s));
+}
+
+void ServerGroup::ForgetReplica(size_t s) {
+  if (!replicas_.Has(s)) return;
+  MutexLock lock(&place_mu_[s]);
+  const size_t place = replicas_.at(s);
+  if (place == Replicas::kNowhere) return;
+  replicas_.Forget(s);
+  replicas_.DropAt(s, place);
+}
+
+bool ServerGroup::Stays(size_t s, size_t place) {
+  v1::ShardStatus status;
+  const absl::Status answered = calls_.place(s, place).service->GetStatus({}, &status);
+  return answered.ok() && !status.asked_to_stop();
+}
+
+absl::StatusOr<size_t> ServerGroup::FreePlace(size_t s) {
+  for (size_t place = 0; place < calls_.places(s); ++place) {
+    if (place != calls_.serving(s) && Stays(s, place)) return place;
+  }
+  return absl::UnavailableError(
+      absl::StrCat("no other process that hosts shards is there for ", name(s)));
+}
+
+absl::StatusOr<bool> ServerGroup::Settle(size_t s, bool synchronous,
+                                         const v1::MemberList& members) {
+  MutexLock lock(&place_mu_[s]);
+  may_go_home_[s] = false;
+  ASSIGN_OR_RETURN(const size_t place, FreePlace(s));
+  const bool goes_home = place == 0;
+  if (!options_.replicas || !synchronous) {
+    may_go_home_[s] = goes_home;
+    return false;
+  }
+  // One that has its replica stays where it is until its home is back.
+  if (!goes_home && replicas_.Has(s)) return false;
+  RETURN_IF_ERROR(MakeAt(s, place, members, /*move=*/goes_home));
+  if (!goes_home) LogInfo(name(s), " has a replica at ", calls_.place(s, place).name);
+  return goes_home;
+}
+
+absl::Status ServerGroup::MakeAt(size_t s, size_t place, const v1::MemberList& members, bool move) {
+  return rounds_.WithoutRounds(kReplicaPatience, [&]() -> absl::Status {
+    RETURN_IF_ERROR(replicas_.Make(s, place, ShardRequest(s, members)));
+    return move ? MoveTo(s, /*both_equal=*/true) : absl::OkStatus();
+  });
+}
+
+absl::Status ServerGroup::HandOver(size_t s, const v1::MemberList& members) {
+  MutexLock lock(&place_mu_[s]);
+  may_go_home_[s] = false;
+  const size_t from = calls_.serving(s);
+  const std::string from_address = calls_.address(s);
+  size_t place = replicas_.at(s);
+  if (place == Replicas::kNowhere || !Stays(s, place)) {
+    ASSIGN_OR_RETURN(place, FreePlace(s));
+  }
+  if (replicas_.at(s) == place) {
+    RETURN_IF_ERROR(
+        rounds_.WithoutRounds(kReplicaPatience, [&] { return MoveTo(s, /*both_equal=*/false); }));
+  } else {
+    RETURN_IF_ERROR(MakeAt(s, place, members, /*move=*/true));
+  }
+  replicas_.Forget(s);
+  replicas_.DropAt(s, from);
+  if (options_.replicas) replicas_.NoteLost(from_address);
+  return absl::OkStatus();
+}
+
+absl::Status ServerGroup::MoveToReplica(size_t s) {
+  MutexLock lock(&place_mu_[s]);
+  const std::string lost = calls_.address(s);
+  RETURN_IF_ERROR(MoveTo(s, /*both_equal=*/false));
+  replicas_.NoteLost(lost);
+  return absl::OkStatus();
+}
+
+absl::Status ServerGroup::MoveTo(size_t s, bool both_equal) {
+  const std::string from = name(s);
+  v1::ShardStatus status;
+  RETURN_IF_ERROR(replicas_.Move(s, both_equal, &status));
+  contacts().NoteMoved(s, PlaceOf(calls_.at(s)), status, clock_->Now());
+  LogInfo(from, " is from now on ", name(s));
+  return absl::OkStatus();
+}
+
+std::vector<std::string> ServerGroup::Addresses() const {
+  std::vector<std::string> addresses;
+  for (size_t s = 0; s < size(); ++s) addresses.push_back(calls_.address(s));
+  return addresses;
 }
 
 absl::Status ServerGroup::PersistState(const v1::PersistedJobState& persisted) {
@@ -195,7 +336,11 @@ void ServerGroup::Announce(const v1::MemberList& members, const v1::PersistedJob
 }
 
 void ServerGroup::CancelFileCalls() {
-  for (size_t s = 0; s < size(); ++s) calls_.service(s)->CancelFileCalls();
+  for (size_t s = 0; s < size(); ++s) {
+    for (size_t place = 0; place < calls_.places(s); ++place) {
+      calls_.place(s, place).service->CancelFileCalls();
+    }
+  }
 }
 
 void ServerGroup::Finish() {
@@ -205,6 +350,8 @@ void ServerGroup::Finish() {
     v1::FinishShardResponse response;
     const absl::Status status = calls_.service(s)->Finish(request, &response);
     if (status.ok()) contacts().NoteEnd(s, clock_->Now());
+    // The process at its home may serve no shard at present.
+    if (!calls_.at_home(s)) calls_.place(s, 0).service->Finish(request, &response).IgnoreError();
     return status;
   });
   if (!status.ok()) LogWarning("could not tell a server that the job is over: ", status.message());

@@ -2,6 +2,8 @@
 #ifndef KEELSON_CHIEF_SERVERS_SERVER_GROUP_H_
 #define KEELSON_CHIEF_SERVERS_SERVER_GROUP_H_
 
+#include <atomic>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "chief/servers/replicas.h"
 #include "chief/servers/round_commits.h"
 #include "chief/servers/server_calls.h"
 #include "chief/servers/server_contacts.h"
@@ -22,6 +25,7 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
+#include "core/cluster/task.h"
 
 namespace keelson {
 
@@ -43,6 +47,9 @@ class ServerGroup {
     // logged meanwhile.
     absl::Duration startup_timeout = absl::Minutes(10);
     absl::Duration report_every = absl::Seconds(30);
+    // Shards that may be served at several places have a replica at one of them, in synchronous
+    // jobs.
+    bool replicas = false;
   };
   using Server = ServerCalls::Server;
 
@@ -117,6 +124,43 @@ class ServerGroup {
   // answer counts with what it knew: it may still take calls of others.
   uint64_t known_epoch() const { return contacts().known_epoch(); }
 
+  // ---- Shards that may be served at several places (ServerCalls::Server::others). Calls about one
+  // shard wait for each other.
+
+  // Whether the shard is not where it should be: not at its home, or, if the job is `synchronous`,
+  // without the replica that it should have.
+  bool Misplaced(size_t s, bool synchronous) const;
+  // The shard's replica does not get the updates any more: there is none from now on.
+  void ForgetReplica(size_t s);
+  // Whether a replica can take the place of the shard's host.
+  bool HasReplica(size_t s) const { return replicas_.Has(s); }
+  // Has the shard served at its home, or makes the replica that it lacks, for these members, as far
+  // as processes are there that were not asked to stop. True: it has moved. Where there are
+  // no replicas, and in jobs that are not `synchronous`, this only notes whether HandOver could
+  // bring the shard home. UNAVAILABLE: no such process answers. Errors of the calls.
+  absl::StatusOr<bool> Settle(size_t s, bool synchronous, const v1::MemberList& members);
+  // Whether the shard has other places than the one that serves it.
+  bool MayMove(size_t s) const { return calls_.places(s) > 1; }
+  // Whether Settle has found the shard's home ready for HandOver.
+  bool MayGoHome(size_t s) const { return may_go_home_[s]; }
+  // Has the shard's replica take the place of its host, which is lost. UNAVAILABLE: it does not
+  // answer.
+  absl::Status MoveToReplica(size_t s);
+  // Has another process serve the shard, the first of its places that is there and was not asked to
+  // stop, for these members; the one that has served it drops it. Every push that was acknowledged
+  // must have returned, and none may be under way, unless the process was asked to stop.
+  // UNAVAILABLE: there is no such place, or one does not answer; the shard stays.
+  absl::Status HandOver(size_t s, const v1::MemberList& members);
+  // Where each shard is served.
+  std::vector<std::string> Addresses() const;
+  // The task that hosts the shard; none: it is a parameter server's.
+  std::optional<Task> HostOf(size_t s) const { return calls_.at(s).host; }
+  // The process of this task is reached there from now on, where its service calls it too; empty:
+  // nobody knows where.
+  void NoteAddress(const Task& host, const std::string& address) {
+    contacts().NoteAddress(host, address);
+  }
+
   // Makes one shard ready for these members.
   absl::Status InitializeServer(size_t s, std::optional<int64_t> restore_step,
                                 const v1::MemberList& members);
@@ -147,6 +191,15 @@ class ServerGroup {
  private:
   ServerContacts& contacts() { return calls_.contacts(); }
   const ServerContacts& contacts() const { return calls_.contacts(); }
+  v1::InitializeShardRequest ShardRequest(size_t s, const v1::MemberList& members) const;
+  // Whether this place of the shard is there, and was not asked to stop.
+  bool Stays(size_t s, size_t place);
+  // The number of the first place that stays and does not serve the shard. UNAVAILABLE: none does.
+  absl::StatusOr<size_t> FreePlace(size_t s);
+  absl::Status MakeAt(size_t s, size_t place, const v1::MemberList& members, bool move);
+  absl::Status MoveTo(size_t s, bool both_equal);
+  // Replicas::FindShard, of the job's placement.
+  bool FindShard(size_t s, v1::ShardStatus* found);
   absl::Status Probe(size_t s);
   bool HasJob(const v1::ShardStatus& found) const;
   // Before the first call of the server: its term gives way to this chief's.
@@ -158,9 +211,12 @@ class ServerGroup {
   const StopSignal* const stop_;
 
   ServerCalls calls_;
+  Replicas replicas_;
   RoundCommits rounds_;
   ServerCuts cuts_;
-  Mutex term_mu_;  // held while the term is raised
+  Mutex term_mu_;               // held while the term is raised
+  std::deque<Mutex> place_mu_;  // by shard; held while it moves, or gets a replica
+  std::vector<std::atomic<bool>> may_go_home_;
 
   mutable Mutex mu_;
   v1::InitializeShardRequest shards_ ABSL_GUARDED_BY(mu_);

@@ -1,7 +1,6 @@
 #include "chief/servers/server_state.h"
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_cat.h"
 
 namespace keelson {
 namespace {
@@ -13,6 +12,11 @@ void Enter(ServerView* state, ServerView::Kind kind, absl::Time now) {
 }
 
 }  // namespace
+
+std::string ShardName(int shard, const std::optional<Task>& host) {
+  if (!host.has_value()) return Task{Role::kPs, shard}.ToString();
+  return absl::StrCat("shard-", shard, " of ", host->ToString());
+}
 
 void ServerView::NoteAnswer(const v1::ShardStatus& answer, absl::Time now) {
   if (incarnation != 0 && answer.incarnation() != incarnation) ++restarts;
@@ -51,12 +55,6 @@ absl::string_view ServerKindName(ServerView::Kind kind) {
       return "left";
   }
   return "";
-}
-
-Task ServerTask(absl::string_view name) {
-  Task task = {Role::kPs, 0};
-  if (!absl::ConsumePrefix(&name, "ps-") || !absl::SimpleAtoi(name, &task.index)) task.index = 0;
-  return task;
 }
 
 }  // namespace keelson

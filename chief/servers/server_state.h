@@ -3,6 +3,7 @@
 #define KEELSON_CHIEF_SERVERS_SERVER_STATE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -13,12 +14,17 @@
 
 namespace keelson {
 
+// "ps-1"; of a shard that no parameter server holds "shard-1 of worker-0".
+std::string ShardName(int shard, const std::optional<Task>& host);
+
 struct ServerView {
   // In this order: no answer yet; holds its shard; answers without its shard; does not answer any
   // more; was told that the job is over.
   enum Kind { kWaiting, kAlive, kRestoring, kLost, kLeft };
 
-  Task task = {Role::kPs, 0};
+  Task task = {Role::kPs, 0};  // with the shard's number, whatever hosts it
+  // The chief or worker that hosts the shard; none: a parameter server of this number.
+  std::optional<Task> host;
   std::string address;
   Kind kind = kWaiting;
   absl::Time since;  // wall time
@@ -38,6 +44,9 @@ struct ServerView {
   // The number of earlier processes of the task that this chief has seen.
   int restarts = 0;
 
+  // As ShardName.
+  std::string name() const { return ShardName(task.index, host); }
+
   // The server has answered.
   void NoteAnswer(const v1::ShardStatus& answer, absl::Time now);
   // Its shard has been made ready.
@@ -50,9 +59,6 @@ struct ServerView {
 
 // "waiting", "alive", "restoring", "lost", "left"
 absl::string_view ServerKindName(ServerView::Kind kind);
-
-// The task with the name "ps-3". Index 0 where the name has none.
-Task ServerTask(absl::string_view name);
 
 }  // namespace keelson
 

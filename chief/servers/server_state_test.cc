@@ -35,10 +35,12 @@ TEST(ServerStateTest, FollowsWhatTheServerSays) {
   EXPECT_EQ(ServerKindName(server.kind), "left");
 }
 
-TEST(ServerStateTest, TheTaskComesFromTheName) {
-  EXPECT_EQ(ServerTask("ps-12"), (Task{Role::kPs, 12}));
-  EXPECT_EQ(ServerTask("ps-"), (Task{Role::kPs, 0}));
-  EXPECT_EQ(ServerTask("other"), (Task{Role::kPs, 0}));
+TEST(ServerStateTest, IsNamedByWhatHoldsTheShard) {
+  ServerView server;
+  server.task.index = 2;
+  EXPECT_EQ(server.name(), "ps-2");
+  server.host = Task{Role::kWorker, 1};
+  EXPECT_EQ(server.name(), "shard-2 of worker-1");
 }
 
 }  // namespace

@@ -17,6 +17,9 @@
 namespace keelson {
 namespace {
 
+// A host with a replica that does not answer so often in a row is taken for lost.
+constexpr int kSilencesOfTheLost = 2;
+
 std::string Seconds(absl::Duration duration) {
   return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(10)));
 }
@@ -110,6 +113,8 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   if (answered && job_.note_told != nullptr) job_.note_told(servers_->known_epoch());
   const bool empty = answered && (watch.foreign || shard.state() == v1::ShardStatus::EMPTY ||
                                   servers_->HoldsForeignShard(s, shard));
+  watch.silences = answered ? 0 : watch.silences + 1;
+  if (MoveIfLost(s, empty, &watch)) return absl::ZeroDuration();
   if (empty) status = Restore(s, &watch);
   if (status.code() == absl::StatusCode::kAborted) {
     job_.note_replaced(status);
@@ -122,7 +127,31 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   if (!status.ok()) return pauses_.restore;
   if (!empty && shard.state() == v1::ShardStatus::INITIALIZING) return pauses_.away;
   watch.heard = clock_->Monotonic();
+  if (!replicates()) servers_->ForgetReplica(s);
+  if (servers_->Misplaced(s, replicates()) && now >= watch.replica_due) TrySettle(s, &watch);
   return pauses_.visit;
+}
+
+bool ServerSupervisor::MoveIfLost(size_t s, bool empty, Watch* watch) {
+  const bool lost = empty || watch->silences >= kSilencesOfTheLost;
+  if (!lost || !replicates() || !servers_->HasReplica(s)) return false;
+  const std::optional<Task> host = servers_->HostOf(s);
+  const absl::Status moved = servers_->MoveToReplica(s);
+  if (!moved.ok()) {
+    LogWarning(servers_->name(s), " is lost, and so is its replica: ", moved.message());
+    return false;
+  }
+  watch->NoteMoved(clock_->Monotonic());
+  if (job_.note_moved != nullptr) job_.note_moved(host);
+  return true;
+}
+
+void ServerSupervisor::TrySettle(size_t s, Watch* watch) {
+  watch->replica_due = clock_->Monotonic() + pauses_.replica;
+  const absl::StatusOr<bool> moved = servers_->Settle(s, replicates(), job_.members());
+  if (!moved.ok() || !*moved) return;
+  watch->NoteMoved(clock_->Monotonic());
+  if (job_.note_moved != nullptr) job_.note_moved(std::nullopt);
 }
 
 absl::Status ServerSupervisor::Restore(size_t s, Watch* watch) {

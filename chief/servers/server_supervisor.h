@@ -33,6 +33,8 @@ class ServerSupervisor {
     absl::Duration away = absl::Milliseconds(100);
     // The time between two stores of the job state at a server.
     absl::Duration persist = absl::Seconds(1);
+    // The pause between two tries to make a replica, or to have a shard go home.
+    absl::Duration replica = absl::Milliseconds(500);
     // The pause after a restore that failed.
     absl::Duration restore = absl::Seconds(1);
     // How long a file that a server does not find is waited for before an older snapshot is tried.
@@ -57,6 +59,11 @@ class ServerSupervisor {
     std::function<void(int64_t round)> note_committed = nullptr;
     // Every server knows the members of this epoch, or of a newer one. May be null.
     std::function<void(uint64_t epoch)> note_told = nullptr;
+    // A shard is served elsewhere from now on. `lost`: the task that has hosted it, if that is
+    // lost. May be null.
+    std::function<void(const std::optional<Task>& lost)> note_moved = nullptr;
+    // Whether every update comes with a round, which replicas get too. Null: it does.
+    std::function<bool()> synchronous = nullptr;
   };
 
   // Servers are ready, or become so once they are found empty. `servers`, the clock and what the
@@ -86,6 +93,8 @@ class ServerSupervisor {
         : restores("restoring " + name, clock, absl::Seconds(30)) {}
 
     bool away = false;
+    int silences = 0;  // in a row
+    absl::Duration replica_due = -absl::InfiniteDuration();
     bool foreign = false;  // its shard is not this job's
     // Since when a file of a snapshot has been missing; absent: none is.
     std::optional<absl::Duration> missing_since;
@@ -94,10 +103,24 @@ class ServerSupervisor {
     uint64_t stored = 0;  // SharedJobState::State::number of the newest state that it took
     uint64_t persist_requests = 0;
     TroubleLog restores;
+
+    // The shard is served by another process from now on.
+    void NoteMoved(absl::Duration now) {
+      away = foreign = false;
+      silences = 0;
+      heard = now;
+      persist_due = -absl::InfiniteDuration();
+    }
   };
 
   void Run(size_t s);
   bool WaitForTurn(size_t s, absl::Duration pause);
+  // Replicas are kept at present.
+  bool replicates() const { return job_.synchronous == nullptr || job_.synchronous(); }
+  // Has the replica take the shard's place, if the host is lost. False: it has none, or is there.
+  bool MoveIfLost(size_t s, bool empty, Watch* watch);
+  // Has the shard be where it should be, as far as processes are there again.
+  void TrySettle(size_t s, Watch* watch);
   absl::Status Restore(size_t s, Watch* watch);
   // Returns the snapshot that was restored, or nothing for the initial values.
   absl::StatusOr<std::optional<SnapshotInfo>> RestoreNewest(size_t s, Watch* watch);

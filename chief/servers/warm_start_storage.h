@@ -31,7 +31,7 @@ class WarmStartStorage : public ShardStorage {
   // configuration.
   WarmStartStorage(const v1::TrainConfig& config, std::vector<VariableSpec> variables,
                    std::unique_ptr<ShardStorage> snapshots)
-      : config_(config.initial_values()),
+      : config_(WithProposedValues(config.initial_values(), config.checkpoint().model_dir())),
         seed_(config.train().seed()),
         variables_(std::move(variables)),
         snapshots_(std::move(snapshots)) {}

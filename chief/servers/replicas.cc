@@ -1,0 +1,131 @@
+#include "chief/servers/replicas.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+// The age of a shard's state: the newer one of two states has the greater pair.
+std::pair<int64_t, int64_t> Age(const v1::ShardStatus& status) {
+  return {status.committed_round(), status.shard_step()};
+}
+
+}  // namespace
+
+Replicas::Replicas(ServerCalls* calls) : calls_(calls), at_(calls->size()) {
+  for (std::atomic<size_t>& place : at_) place = kNowhere;
+}
+
+absl::Status Replicas::Fetch(const v1::CommitRoundRequest& round) {
+  return calls_->ForEach([&](size_t s) { return FetchAt(s, round); });
+}
+
+absl::Status Replicas::FetchAt(size_t s, const v1::CommitRoundRequest& round) {
+  const size_t replica = at_[s];
+  if (replica == kNowhere) return absl::OkStatus();
+  v1::ReplicateRoundRequest request;
+  *request.mutable_header() = calls_->Header();
+  request.set_from(calls_->address(s));
+  request.set_round(round.round());
+  request.set_attempt(round.attempt());
+  request.set_contributions(round.contributions());
+  v1::ReplicateRoundResponse response;
+  const absl::Status fetched =
+      calls_->place(s, replica).service->ReplicateRound(request, &response);
+  if (fetched.ok() || absl::IsAborted(fetched)) return fetched;
+  // Whose fault it is, the shard itself knows.
+  v1::CommitRoundRequest ask = round;
+  ask.set_only_ask(true);
+  v1::CommitRoundResponse answer;
+  RETURN_IF_ERROR(calls_->at(s).service->CommitRound(ask, &answer));
+  GiveUp(s, fetched);
+  return absl::OkStatus();
+}
+
+void Replicas::Commit(size_t s, const v1::CommitRoundRequest& round) {
+  const size_t replica = at_[s];
+  if (replica == kNowhere) return;
+  v1::CommitRoundRequest request = round;
+  request.clear_store_id();
+  v1::CommitRoundResponse response;
+  const absl::Status status = calls_->place(s, replica).service->CommitRound(request, &response);
+  if (!status.ok()) GiveUp(s, status);
+}
+
+void Replicas::GiveUp(size_t s, const absl::Status& why) {
+  const size_t replica = at_[s].exchange(kNowhere);
+  if (replica == kNowhere) return;
+  LogWarning(calls_->name(s), " is without its replica at ", calls_->place(s, replica).name, ": ",
+             why.message());
+}
+
+absl::Status Replicas::Make(size_t s, size_t place, const v1::InitializeShardRequest& start) {
+  const ServerCalls::Server& server = calls_->place(s, place);
+  v1::ReplicateShardRequest request;
+  *request.mutable_start() = start;
+  request.set_from(calls_->address(s));
+  v1::InitializeShardResponse response;
+  RETURN_IF_ERROR(server.service->ReplicateShard(request, &response));
+  const size_t before = at_[s].exchange(place);
+  if (before != kNowhere && before != place) DropAt(s, before);
+  return absl::OkStatus();
+}
+
+absl::Status Replicas::Move(size_t s, bool both_equal, v1::ShardStatus* status) {
+  const size_t replica = at_[s];
+  if (replica == kNowhere) {
+    return absl::UnavailableError(absl::StrCat(calls_->name(s), " has no replica"));
+  }
+  RETURN_IF_ERROR(calls_->place(s, replica).service->GetStatus({}, status));
+  if (status->state() != v1::ShardStatus::READY) {
+    GiveUp(s, absl::UnavailableError("it has been restarted"));
+    return absl::UnavailableError(absl::StrCat(calls_->name(s), " has lost its replica"));
+  }
+  at_[s] = both_equal ? calls_->serving(s) : kNowhere;
+  calls_->Serve(s, replica);
+  return absl::OkStatus();
+}
+
+void Replicas::DropAt(size_t s, size_t place) {
+  v1::FinishShardRequest request;
+  *request.mutable_header() = calls_->Header();
+  request.set_moved(true);
+  v1::FinishShardResponse response;
+  calls_->place(s, place).service->Finish(request, &response).IgnoreError();
+}
+
+void Replicas::NoteLost(const std::string& address) {
+  for (size_t s = 0; s < at_.size(); ++s) {
+    const size_t replica = at_[s];
+    if (replica != kNowhere && calls_->AddressOf(calls_->place(s, replica)) == address) {
+      GiveUp(s, absl::UnavailableError("its host is lost"));
+    }
+  }
+}
+
+bool Replicas::FindShard(size_t s, uint64_t placement_fingerprint, v1::ShardStatus* found) {
+  std::optional<size_t> newest;
+  for (size_t place = 0; place < calls_->places(s); ++place) {
+    v1::GetShardStatusRequest request;
+    request.set_with_job_state(true);
+    v1::ShardStatus status;
+    const absl::Status answered = calls_->place(s, place).service->GetStatus(request, &status);
+    if (!answered.ok() || status.state() != v1::ShardStatus::READY) continue;
+    if (status.placement_fingerprint() != placement_fingerprint) continue;
+    if (newest.has_value() && Age(status) <= Age(*found)) continue;
+    newest = place;
+    *found = status;
+  }
+  if (!newest.has_value()) return false;
+  if (*newest == calls_->serving(s)) return true;
+  calls_->Serve(s, *newest);
+  LogInfo("a predecessor had the shard served elsewhere: it is ", calls_->name(s));
+  return true;
+}
+
+}  // namespace keelson

@@ -1,0 +1,81 @@
+// The replicas of shards in jobs without parameter servers, as the chief keeps them: where each one
+// is, whether it is equal to its shard, and what becomes of it when its shard's host is lost.
+//
+// A shard may be at any process that hosts shards: at its home, or at one of those that come after
+// it. One of them serves the shard, and another one may hold its replica. A round is committed in
+// this order: each replica fetches the sums of its shard (Fetch), the shards commit, the replicas
+// commit. Until the first shard has committed, the round can be begun again; from then on each
+// shard with a replica has the sums at two places. So a host that dies at any instant takes nothing
+// with it that the replica does not have, or that the workers cannot send again.
+#ifndef KEELSON_CHIEF_SERVERS_REPLICAS_H_
+#define KEELSON_CHIEF_SERVERS_REPLICAS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "chief/servers/server_calls.h"
+#include "keelson/v1/parameter_service.pb.h"
+
+namespace keelson {
+
+// Thread-safe; one round is committed at a time, and calls that change where a shard and its
+// replica are do not overlap for one shard.
+class Replicas {
+ public:
+  // `calls` outlives this. No shard has a replica at first.
+  explicit Replicas(ServerCalls* calls);
+
+  // Whether the shard has a replica that is equal to it.
+  bool Has(size_t s) const { return at_[s] != kNowhere; }
+  // The number of the place that holds the replica (ServerCalls::place); kNowhere: there is none.
+  static constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
+  size_t at(size_t s) const { return at_[s]; }
+
+  // Has every replica fetch what the round's pushes have added up to. A replica that does not
+  // answer is given up, which is logged. FAILED_PRECONDITION: a shard does not have exactly the
+  // round's contributions. UNAVAILABLE: a shard's host does not answer; it may be lost.
+  absl::Status Fetch(const v1::CommitRoundRequest& round);
+
+  // Commits the round at the replica of a shard that has committed it, or gives the replica up.
+  void Commit(size_t s, const v1::CommitRoundRequest& round);
+
+  // Makes this place of the shard, which does not serve it, its replica, and has another one drop
+  // what it has; no round is committed meanwhile. Errors are those of the calls.
+  absl::Status Make(size_t s, size_t place, const v1::InitializeShardRequest& start);
+
+  // The replica serves the shard from now on, and the place that has served it holds none, or, if
+  // `both_equal`, the replica. `status`: receives the replica's. UNAVAILABLE: there is no replica,
+  // or it does not answer.
+  absl::Status Move(size_t s, bool both_equal, v1::ShardStatus* status);
+
+  // The shard has no replica from now on.
+  void Forget(size_t s) { at_[s] = kNowhere; }
+  // This place has neither the shard nor its replica any more: has it drop what it holds, if it
+  // answers.
+  void DropAt(size_t s, size_t place);
+
+  // The process at this address is lost, or leaves: gives up the replicas that it holds, rather
+  // than wait for it with the next round.
+  void NoteLost(const std::string& address);
+
+  // At a chief's start: has the shard of this placement served by the place that has its newest
+  // state. `found`: receives the status of that place. False: none that answers has it, and nothing
+  // has changed.
+  bool FindShard(size_t s, uint64_t placement_fingerprint, v1::ShardStatus* found);
+
+ private:
+  absl::Status FetchAt(size_t s, const v1::CommitRoundRequest& round);
+  void GiveUp(size_t s, const absl::Status& why);
+
+  ServerCalls* const calls_;
+  std::vector<std::atomic<size_t>> at_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_SERVERS_REPLICAS_H_

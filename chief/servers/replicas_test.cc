@@ -1,0 +1,249 @@
+#include "chief/servers/replicas.h"
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "chief/servers/round_commits.h"
+#include "core/base/clock.h"
+#include "core/base/stop_signal.h"
+#include "gmock/gmock.h"
+#include "testing/services/faulty_parameter_control.h"
+
+namespace keelson {
+namespace {
+
+using Control = ParameterControl;
+
+constexpr RoundCommits::Round kRound = {12, 3, 4};
+
+absl::Status Away() { return absl::UnavailableError("gone"); }
+
+// Two shards: 0 at home at host 0 and its replica at host 1, and the other way round. Each has a
+// connection of its own for each of its places.
+class ReplicasTest : public testing::Test {
+ protected:
+  ReplicasTest() {
+    for (auto& place : places_) place.Answer(&Control::GetStatus, Ready);
+  }
+
+  static Task HostOf(size_t shard) { return {Role::kWorker, static_cast<int>(shard)}; }
+  static absl::Status Ready(const v1::GetShardStatusRequest&, v1::ShardStatus* status) {
+    status->set_state(v1::ShardStatus::READY);
+    status->set_store_id(9);
+    return absl::OkStatus();
+  }
+  FaultyParameterControl& home(size_t s) { return places_[2 * s]; }
+  FaultyParameterControl& second(size_t s) { return places_[2 * s + 1]; }
+  std::vector<ServerCalls::Server> Servers() {
+    std::vector<ServerCalls::Server> servers;
+    for (size_t s = 0; s < 2; ++s) {
+      servers.push_back({absl::StrCat("home-", s), absl::StrCat("home:", s), &home(s), HostOf(s)});
+      servers.back().others.push_back(
+          {absl::StrCat("second-", s), absl::StrCat("second:", s), &second(s), HostOf(1 - s)});
+    }
+    return servers;
+  }
+  void MakeAll() {
+    for (size_t s = 0; s < 2; ++s) ASSERT_EQ(replicas_.Make(s, 1, {}), absl::OkStatus());
+  }
+  absl::Status Commit() { return rounds_.Commit(kRound, stop_); }
+
+  FaultyParameterControl places_[4];
+  StopSignal stop_;
+  ServerCalls calls_{v1::RequestHeader(), Servers(), Clock::Real()->Now()};
+  Replicas replicas_{&calls_};
+  RoundCommits rounds_{&calls_, &replicas_, Clock::Real()};
+};
+
+TEST_F(ReplicasTest, AReplicaIsMadeOfWhereTheShardIsServed) {
+  EXPECT_FALSE(replicas_.Has(0));
+  MakeAll();
+  EXPECT_TRUE(replicas_.Has(0));
+  const auto requests = second(1).Requests(&Control::ReplicateShard);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].from(), "home:1");
+}
+
+TEST_F(ReplicasTest, AHostIsWhereItWasNotedLast) {
+  calls_.contacts().NoteAddress(HostOf(1), "moved:7");
+  MakeAll();
+  EXPECT_EQ(second(1).Requests(&Control::ReplicateShard)[0].from(), "moved:7");
+  // It has the replica of the other shard.
+  replicas_.NoteLost("moved:7");
+  EXPECT_FALSE(replicas_.Has(0));
+  EXPECT_TRUE(replicas_.Has(1));
+}
+
+TEST_F(ReplicasTest, ReplicasHaveTheRoundBeforeAnyShardCommitsIt) {
+  MakeAll();
+  second(1).Answer(&Control::ReplicateRound, [&](const v1::ReplicateRoundRequest& request, auto*) {
+    EXPECT_EQ(request.from(), "home:1");
+    EXPECT_EQ(request.round(), 12);
+    EXPECT_EQ(request.attempt(), 3u);
+    EXPECT_EQ(request.contributions(), 4u);
+    EXPECT_EQ(home(0).Count(&Control::CommitRound), 0);
+    return absl::OkStatus();
+  });
+  ASSERT_EQ(Commit(), absl::OkStatus());
+  for (auto& place : places_) EXPECT_EQ(place.Count(&Control::CommitRound), 1);
+}
+
+TEST_F(ReplicasTest, WithoutReplicasThereIsNothingToFetch) {
+  ASSERT_EQ(Commit(), absl::OkStatus());
+  EXPECT_EQ(second(0).Count(&Control::ReplicateRound), 0);
+  EXPECT_EQ(second(0).Count(&Control::CommitRound), 0);
+}
+
+TEST_F(ReplicasTest, AReplicaThatDoesNotAnswerIsGivenUp) {
+  MakeAll();
+  second(0).Sever();
+  ASSERT_EQ(Commit(), absl::OkStatus());
+  EXPECT_FALSE(replicas_.Has(0));
+  EXPECT_TRUE(replicas_.Has(1));
+  second(1).FailNext(&Control::CommitRound, {Away()});
+  ASSERT_EQ(rounds_.Commit({13, 3, 4}, stop_), absl::OkStatus());
+  EXPECT_FALSE(replicas_.Has(1));
+}
+
+TEST_F(ReplicasTest, ARoundThatAShardLacksIsCommittedNowhere) {
+  MakeAll();
+  const absl::Status lacks = absl::FailedPreconditionError("3 of 4 pushes");
+  second(1).FailNext(&Control::ReplicateRound, {lacks});
+  home(1).FailNext(&Control::CommitRound, {lacks});
+  EXPECT_TRUE(absl::IsFailedPrecondition(Commit()));
+  EXPECT_TRUE(replicas_.Has(1));
+  EXPECT_EQ(home(0).Count(&Control::CommitRound), 0);
+}
+
+TEST_F(ReplicasTest, AHostThatIsLostBeforeTheCommitIsReplaced) {
+  MakeAll();
+  // The host answers no more; while it is waited for, its replica takes its place.
+  second(1).FailNext(&Control::ReplicateRound, {Away()});
+  home(1).Answer(&Control::CommitRound, [&](const auto&, auto*) {
+    v1::ShardStatus status;
+    EXPECT_EQ(replicas_.Move(1, /*both_equal=*/false, &status), absl::OkStatus());
+    return Away();
+  });
+  ASSERT_EQ(Commit(), absl::OkStatus());
+  EXPECT_FALSE(calls_.at_home(1));
+  EXPECT_FALSE(replicas_.Has(1));
+  EXPECT_EQ(second(1).Count(&Control::CommitRound), 1);
+}
+
+TEST_F(ReplicasTest, AHostThatIsLostWhileItCommitsIsReplacedByOneThatCommitsToo) {
+  MakeAll();
+  home(1).Answer(&Control::CommitRound, [&](const auto&, auto*) {
+    v1::ShardStatus status;
+    EXPECT_EQ(replicas_.Move(1, /*both_equal=*/false, &status), absl::OkStatus());
+    return absl::OkStatus();
+  });
+  ASSERT_EQ(Commit(), absl::OkStatus());
+  EXPECT_EQ(second(1).Count(&Control::CommitRound), 1)
+      << "the replica was not asked before it took the shard's place";
+}
+
+TEST_F(ReplicasTest, OnlyAReplicaTakesItsShardsPlace) {
+  v1::ShardStatus status;
+  EXPECT_TRUE(absl::IsUnavailable(replicas_.Move(0, false, &status)));
+  MakeAll();
+  second(0).Answer(&Control::GetStatus, [](const auto&, v1::ShardStatus* empty) {
+    empty->set_state(v1::ShardStatus::EMPTY);
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(absl::IsUnavailable(replicas_.Move(0, false, &status)));
+  EXPECT_FALSE(replicas_.Has(0));
+  EXPECT_TRUE(calls_.at_home(0));
+  ASSERT_EQ(replicas_.Move(1, /*both_equal=*/true, &status), absl::OkStatus());
+  EXPECT_EQ(status.store_id(), 9u);
+  EXPECT_EQ(calls_.name(1), "second-1");
+  EXPECT_EQ(replicas_.at(1), 0u);
+  EXPECT_TRUE(replicas_.Has(1)) << "the former host is the replica now";
+}
+
+TEST_F(ReplicasTest, AProcessThatIsLostIsNotWaitedForAsAReplica) {
+  MakeAll();
+  replicas_.NoteLost("second:1");
+  EXPECT_TRUE(replicas_.Has(0));
+  EXPECT_FALSE(replicas_.Has(1));
+  ASSERT_EQ(Commit(), absl::OkStatus());
+  EXPECT_EQ(second(1).Count(&Control::ReplicateRound), 0);
+}
+
+TEST_F(ReplicasTest, ANewReplicaTakesThePlaceOfAnotherOne) {
+  ASSERT_EQ(replicas_.Make(0, 1, {}), absl::OkStatus());
+  ASSERT_EQ(replicas_.Make(0, 1, {}), absl::OkStatus());
+  EXPECT_EQ(second(0).Count(&Control::Finish), 0) << "it is the same one";
+  v1::ShardStatus status;
+  ASSERT_EQ(replicas_.Move(0, /*both_equal=*/false, &status), absl::OkStatus());
+  ASSERT_EQ(replicas_.Make(0, 0, {}), absl::OkStatus());
+  EXPECT_EQ(home(0).Requests(&Control::ReplicateShard).back().from(), "second:0");
+  replicas_.DropAt(0, 1);
+  const auto dropped = second(0).Requests(&Control::Finish);
+  ASSERT_EQ(dropped.size(), 1u);
+  EXPECT_TRUE(dropped[0].moved());
+}
+
+class FindShardTest : public ReplicasTest {
+ protected:
+  static constexpr uint64_t kPlacement = 77;
+
+  // A place that holds the shard so far.
+  static void Hold(FaultyParameterControl* place, uint64_t placement, int64_t committed_round,
+                   int64_t step = 0) {
+    place->Answer(&Control::GetStatus, [=](const auto&, v1::ShardStatus* status) {
+      status->set_state(v1::ShardStatus::READY);
+      status->set_placement_fingerprint(placement);
+      status->set_committed_round(committed_round);
+      status->set_shard_step(step);
+      return absl::OkStatus();
+    });
+  }
+  // The number of the place that serves shard 0 then; -1: none was found.
+  int Found() {
+    v1::ShardStatus status;
+    return replicas_.FindShard(0, kPlacement, &status) ? static_cast<int>(calls_.serving(0)) : -1;
+  }
+};
+
+TEST_F(FindShardTest, AtHomeIfThatIsAsFarAsOthers) {
+  Hold(&home(0), kPlacement, 12);
+  Hold(&second(0), kPlacement, 12);
+  EXPECT_EQ(Found(), 0);
+}
+
+TEST_F(FindShardTest, WhereTheNewestStateIs) {
+  Hold(&home(0), kPlacement, 11);
+  Hold(&second(0), kPlacement, 12);
+  EXPECT_EQ(Found(), 1) << "it was served there while the home was away";
+  EXPECT_TRUE(calls_.at_home(1));
+}
+
+TEST_F(FindShardTest, WhereTheMostUpdatesAreWithoutRounds) {
+  Hold(&home(0), kPlacement, -1, 30);
+  Hold(&second(0), kPlacement, -1, 31);
+  EXPECT_EQ(Found(), 1);
+}
+
+TEST_F(FindShardTest, NotWhereThereIsAnotherPlacement) {
+  Hold(&home(0), kPlacement, 3);
+  Hold(&second(0), kPlacement + 1, 12);
+  EXPECT_EQ(Found(), 0);
+}
+
+TEST_F(FindShardTest, ElsewhereIfTheHomeDoesNotAnswer) {
+  home(0).Sever();
+  Hold(&second(0), kPlacement, 3);
+  EXPECT_EQ(Found(), 1);
+}
+
+TEST_F(FindShardTest, Nowhere) {
+  home(0).Sever();
+  second(0).Answer(&Control::GetStatus,
+                   [](const auto&, v1::ShardStatus*) { return absl::OkStatus(); });
+  EXPECT_EQ(Found(), -1);
+  EXPECT_TRUE(calls_.at_home(0));
+}
+
+}  // namespace
+}  // namespace keelson

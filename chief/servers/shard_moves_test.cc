@@ -1,0 +1,266 @@
+// Shards that may be served at several places, as the group and its supervision move them.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "chief/servers/fake_parameter_server.h"
+#include "chief/servers/server_group.h"
+#include "chief/servers/server_supervisor.h"
+#include "gmock/gmock.h"
+
+namespace keelson {
+namespace {
+
+using testing::ElementsAre;
+using Control = ParameterControl;
+
+constexpr size_t kHosts = 3;
+constexpr uint64_t kPlacementHash = 99;
+
+// Three hosts, each the home of a shard; every host may serve every shard.
+class ShardMovesTest : public testing::Test {
+ protected:
+  ShardMovesTest() {
+    for (auto& fake : fakes_) {
+      fake = std::make_unique<FakeParameterServer>();
+      fake->Answer(&Control::ReplicateShard, [server = fake.get()](const auto&, auto*) {
+        server->EditStatus([](v1::ShardStatus* shard) {
+          shard->set_state(v1::ShardStatus::READY);
+          shard->set_placement_fingerprint(kPlacementHash);
+          shard->set_store_id(1000);
+        });
+        return absl::OkStatus();
+      });
+    }
+  }
+
+  // What serves the shard at a host, if it is there.
+  FakeParameterServer& at(size_t host, size_t shard) { return *fakes_[host * kHosts + shard]; }
+  void Kill(size_t host) {
+    for (size_t s = 0; s < kHosts; ++s) at(host, s).Sever();
+  }
+  void AskToStop(size_t host) {
+    for (size_t s = 0; s < kHosts; ++s) {
+      at(host, s).EditStatus([](v1::ShardStatus* shard) { shard->set_asked_to_stop(true); });
+    }
+  }
+  ServerCalls::Server Server(size_t host, size_t shard) {
+    return {ShardName(static_cast<int>(shard), HostTask(host)), absl::StrCat("host", host, ":1"),
+            &at(host, shard), HostTask(host)};
+  }
+  static Task HostTask(size_t host) { return {Role::kWorker, static_cast<int>(host)}; }
+  std::vector<ServerCalls::Server> Servers() {
+    std::vector<ServerCalls::Server> servers;
+    for (size_t s = 0; s < kHosts; ++s) {
+      servers.push_back(Server(s, s));
+      for (size_t next = 1; next < kHosts; ++next) {
+        servers.back().others.push_back(Server((s + next) % kHosts, s));
+      }
+    }
+    return servers;
+  }
+  std::unique_ptr<ServerGroup> Group(bool replicas) {
+    ServerGroup::Options options;
+    options.header.set_incarnation(42);
+    options.config_hash = FakeParameterServer::kConfigHash;
+    options.startup_timeout = absl::ZeroDuration();
+    options.replicas = replicas;
+    auto group = std::make_unique<ServerGroup>(options, Servers(), &storage_, &clock_, &stop_);
+    v1::InitializeShardRequest shards;
+    shards.set_placement_fingerprint(kPlacementHash);
+    group->Describe(shards);
+    return group;
+  }
+  std::unique_ptr<ServerGroup> Started(bool replicas) {
+    auto group = Group(replicas);
+    EXPECT_EQ(group->WaitUntilReachable(), absl::OkStatus());
+    EXPECT_EQ(group->Initialize(std::nullopt, {}), absl::OkStatus());
+    return group;
+  }
+  static bool Dropped(const FakeParameterServer& server) {
+    const auto requests = server.Requests(&Control::Finish);
+    return !requests.empty() && requests.back().moved();
+  }
+
+  ManualClock clock_;
+  StopSignal stop_;
+  ServerStorage storage_;
+  std::vector<std::unique_ptr<FakeParameterServer>> fakes_{kHosts * kHosts};
+};
+
+TEST_F(ShardMovesTest, AHostThatLeavesHandsItsShardOver) {
+  const auto group = Started(/*replicas=*/false);
+  AskToStop(1);
+  ASSERT_EQ(group->HandOver(1, {}), absl::OkStatus());
+  EXPECT_THAT(group->Addresses(), ElementsAre("host0:1", "host2:1", "host2:1"));
+  EXPECT_EQ(group->name(1), "shard-1 of worker-2");
+  EXPECT_EQ(group->HostOf(1), HostTask(2));
+  EXPECT_EQ(at(2, 1).Requests(&Control::ReplicateShard).back().from(), "host1:1");
+  EXPECT_TRUE(Dropped(at(1, 1)));
+  EXPECT_FALSE(group->HasReplica(1));
+  v1::ShardStatus status;
+  ASSERT_EQ(group->ChiefHeartbeat(1, {}, &status), absl::OkStatus());
+  EXPECT_FALSE(group->HoldsForeignShard(1, status));
+}
+
+TEST_F(ShardMovesTest, NotToAHostThatLeavesToo) {
+  const auto group = Started(/*replicas=*/false);
+  AskToStop(1);
+  AskToStop(2);
+  ASSERT_EQ(group->HandOver(1, {}), absl::OkStatus());
+  EXPECT_EQ(group->HostOf(1), HostTask(0));
+  AskToStop(0);
+  EXPECT_TRUE(absl::IsUnavailable(group->HandOver(0, {})));
+  EXPECT_EQ(group->HostOf(0), HostTask(0));
+  EXPECT_FALSE(Dropped(at(0, 0)));
+}
+
+TEST_F(ShardMovesTest, ACopyThatFailsLeavesTheShardWhereItIs) {
+  const auto group = Started(/*replicas=*/false);
+  AskToStop(1);
+  at(2, 1).FailNext(&Control::ReplicateShard, {absl::UnavailableError("gone")});
+  EXPECT_TRUE(absl::IsUnavailable(group->HandOver(1, {})));
+  EXPECT_EQ(group->HostOf(1), HostTask(1));
+  EXPECT_FALSE(Dropped(at(1, 1)));
+}
+
+TEST_F(ShardMovesTest, ItsReplicaTakesTheShardOfAHostThatLeavesWithoutACopy) {
+  const auto group = Started(/*replicas=*/true);
+  for (size_t s = 0; s < kHosts; ++s) ASSERT_FALSE(*group->Settle(s, true, {}));
+  EXPECT_TRUE(group->HasReplica(1));
+  AskToStop(1);
+  ASSERT_EQ(group->HandOver(1, {}), absl::OkStatus());
+  EXPECT_EQ(group->HostOf(1), HostTask(2));
+  EXPECT_EQ(at(2, 1).Count(&Control::ReplicateShard), 1);
+  EXPECT_TRUE(Dropped(at(1, 1)));
+  // The replica that it held is made elsewhere.
+  EXPECT_FALSE(group->HasReplica(0));
+  ASSERT_FALSE(*group->Settle(0, true, {}));
+  EXPECT_TRUE(group->HasReplica(0));
+  EXPECT_EQ(at(2, 0).Count(&Control::ReplicateShard), 1);
+}
+
+TEST_F(ShardMovesTest, WithReplicasAShardGoesHomeByItself) {
+  const auto group = Started(/*replicas=*/true);
+  for (size_t s = 0; s < kHosts; ++s) ASSERT_FALSE(*group->Settle(s, true, {}));
+  Kill(1);
+  ASSERT_EQ(group->MoveToReplica(1), absl::OkStatus());
+  EXPECT_EQ(group->HostOf(1), HostTask(2));
+  EXPECT_TRUE(group->Misplaced(1, true));
+  ASSERT_FALSE(*group->Settle(1, true, {})) << "a third host has the replica meanwhile";
+  EXPECT_EQ(at(0, 1).Count(&Control::ReplicateShard), 1);
+  ASSERT_FALSE(*group->Settle(1, true, {}));
+  EXPECT_EQ(at(0, 1).Count(&Control::ReplicateShard), 1);
+  EXPECT_TRUE(group->Misplaced(1, true));
+  for (size_t s = 0; s < kHosts; ++s) at(1, s).Restore();
+  ASSERT_TRUE(*group->Settle(1, true, {}));
+  EXPECT_EQ(group->HostOf(1), HostTask(1));
+  EXPECT_TRUE(group->HasReplica(1)) << "where it was served meanwhile";
+  EXPECT_TRUE(Dropped(at(0, 1)));
+  EXPECT_FALSE(group->Misplaced(1, true));
+}
+
+TEST_F(ShardMovesTest, WithoutRoundsAShardGoesHomeOnlyByHandOver) {
+  for (const bool replicas : {false, true}) {
+    const auto group = Started(replicas);
+    AskToStop(1);
+    ASSERT_EQ(group->HandOver(1, {}), absl::OkStatus());
+    AskToStop(1);  // the fake has forgotten it with its shard
+    EXPECT_TRUE(group->Misplaced(1, false));
+    EXPECT_FALSE(*group->Settle(1, /*synchronous=*/false, {}));
+    EXPECT_FALSE(group->MayGoHome(1)) << "it is still on its way out";
+    for (size_t s = 0; s < kHosts; ++s) {
+      at(1, s).EditStatus([](v1::ShardStatus* shard) { shard->set_asked_to_stop(false); });
+    }
+    EXPECT_FALSE(*group->Settle(1, /*synchronous=*/false, {}));
+    EXPECT_TRUE(group->MayGoHome(1));
+    ASSERT_EQ(group->HandOver(1, {}), absl::OkStatus());
+    EXPECT_EQ(group->HostOf(1), HostTask(1));
+    EXPECT_FALSE(group->MayGoHome(1));
+    EXPECT_FALSE(group->Misplaced(1, false));
+    EXPECT_FALSE(group->HasReplica(1));
+  }
+}
+
+TEST_F(ShardMovesTest, AChiefFindsAShardThatItsHomeDoesNotHave) {
+  {
+    const auto group = Started(/*replicas=*/false);
+    AskToStop(1);
+    v1::PersistedJobState persisted;
+    persisted.mutable_job()->set_state_version(7);
+    ASSERT_EQ(group->HandOver(1, {}), absl::OkStatus());
+    for (size_t s : {0, 2}) {
+      at(s, s).EditStatus(
+          [](v1::ShardStatus* shard) { shard->set_placement_fingerprint(kPlacementHash); });
+    }
+    ASSERT_EQ(group->PersistState(persisted), absl::OkStatus());
+  }
+  Kill(1);
+  const auto next = Group(/*replicas=*/false);
+  ASSERT_EQ(next->WaitUntilReachable(), absl::OkStatus()) << "the home may never come back";
+  EXPECT_EQ(next->HostOf(1), HostTask(2));
+  ASSERT_TRUE(next->Survey().ok());
+  EXPECT_EQ(next->HostOf(1), HostTask(2));
+  EXPECT_EQ(at(2, 1).last_heartbeat().header().incarnation(), 42u);
+}
+
+TEST_F(ShardMovesTest, TheEndIsToldToEveryHost) {
+  const auto group = Started(/*replicas=*/false);
+  AskToStop(1);
+  ASSERT_EQ(group->HandOver(1, {}), absl::OkStatus());
+  group->Finish();
+  EXPECT_EQ(at(1, 1).Count(&Control::Finish), 2) << "the shard has gone, and the end";
+  EXPECT_EQ(at(2, 1).Count(&Control::Finish), 1);
+  EXPECT_FALSE(at(1, 1).Requests(&Control::Finish).back().moved());
+}
+
+// The supervision of shard 1, whose job may be asynchronous.
+class SupervisedMovesTest : public ShardMovesTest {
+ protected:
+  ServerSupervisor::Job Job() {
+    ServerSupervisor::Job job;
+    job.persisted = [] { return v1::PersistedJobState(); };
+    job.members = [] { return v1::MemberList(); };
+    job.member_epoch = [] { return uint64_t{0}; };
+    job.note_stored = [](uint64_t) {};
+    job.snapshots = [] { return std::vector<SnapshotInfo>(); };
+    job.note_replaced = [](const absl::Status& status) { FAIL() << status; };
+    job.note_moved = [this](const std::optional<Task>& lost) { lost_.push_back(lost); };
+    job.synchronous = [this] { return synchronous_; };
+    return job;
+  }
+  void VisitUntilLost() {
+    for (int i = 0; i < 3; ++i) supervisor_.Visit(1);
+  }
+
+  bool synchronous_ = true;
+  std::vector<std::optional<Task>> lost_;
+  std::unique_ptr<ServerGroup> group_ = Started(/*replicas=*/true);
+  ServerSupervisor supervisor_{group_.get(), Job(), &clock_, {}};
+};
+
+TEST_F(SupervisedMovesTest, TheReplicaOfALostHostServesItsShard) {
+  supervisor_.Visit(1);
+  EXPECT_TRUE(group_->HasReplica(1));
+  Kill(1);
+  VisitUntilLost();
+  EXPECT_EQ(group_->HostOf(1), HostTask(2));
+  EXPECT_THAT(lost_, ElementsAre(std::optional<Task>(HostTask(1))));
+}
+
+TEST_F(SupervisedMovesTest, AReplicaThatGetsNoUpdatesServesNothing) {
+  supervisor_.Visit(1);
+  ASSERT_TRUE(group_->HasReplica(1));
+  synchronous_ = false;
+  Kill(1);
+  VisitUntilLost();
+  EXPECT_EQ(group_->HostOf(1), HostTask(1));
+  for (size_t s = 0; s < kHosts; ++s) at(1, s).Restore();
+  supervisor_.Visit(1);
+  EXPECT_FALSE(group_->HasReplica(1));
+  EXPECT_TRUE(Dropped(at(2, 1)));
+  EXPECT_THAT(lost_, testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace keelson
