@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "chief/lifecycle/save_schedule.h"
 #include "chief/reporting/run_files.h"
 #include "chief/servers/warm_start_storage.h"
@@ -10,6 +11,7 @@
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread.h"
+#include "core/config/shard_layout.h"
 #include "core/config/train_config.h"
 
 namespace keelson {
@@ -58,6 +60,7 @@ ServerGroup::Options ServerGroupOptions(const ChiefOptions& options) {
   out.config_hash = options.config_hash;
   out.chief_address = options.address;
   out.startup_timeout = options.startup_timeout;
+  out.replicas = options.replicas;
   return out;
 }
 
@@ -124,13 +127,26 @@ JobEnding::Options EndingOptions(const ChiefOptions& options) {
   return out;
 }
 
+// Parameter servers come first.
+ShardGroups ShardGroupsOf(const ChiefOptions& options,
+                          const std::vector<ServerGroup::Server>& servers) {
+  ShardGroups groups = {0, 0};
+  for (const ServerGroup::Server& server : servers) {
+    ++(server.host.has_value() ? groups.workers : groups.servers);
+  }
+  groups.on_workers = [&config = options.config.placement()](absl::string_view name) {
+    return GroupPlaceOf(config, name) == v1::PlacementConfig::Group::WORKERS;
+  };
+  return groups;
+}
+
+// The addresses are left out: they may change until training begins.
 ModelLocation LocationOf(const ChiefOptions& options,
                          const std::vector<ServerGroup::Server>& servers) {
-  ModelLocation model = {Placement::Compute(options.variables, servers.size(),
-                                            Placement::kDefaultBlockElements, options.tables),
-                         {}};
-  for (const ServerGroup::Server& server : servers) model.ps_addresses.push_back(server.address);
-  return model;
+  return {Placement::ComputeIn(ShardGroupsOf(options, servers), options.variables,
+                               Placement::kDefaultBlockElements, options.tables),
+          {},
+          options.stream == nullptr ? options.train_records : 0};
 }
 
 std::unique_ptr<ShardStorage> MakeStorage(const ChiefOptions& options,
@@ -176,13 +192,13 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
     : options_(std::move(options)),
       max_steps_(max_steps),
       model_(LocationOf(options_, servers)),
-      clock_(clock),
       stop_(stop),
       leadership_(options_.owner.get(), &stop_),
       directory_(options_.file_system, options_.config.checkpoint().model_dir(), clock),
       storage_(MakeStorage(options_, &directory_)),
       coordinator_(CoordinatorOptions(options_, mode), clock),
-      handler_(&coordinator_, [this] { return servers_.States(); }),
+      handler_(
+          &coordinator_, [this] { return servers_.States(); }, options_.config),
       servers_(ServerGroupOptions(options_), std::move(servers), storage_.get(), clock, &stop_),
       snapshotter_(&directory_, &servers_,
                    {.keep_max = options_.config.checkpoint().keep_max(),
@@ -214,7 +230,25 @@ ServerSupervisor::Job Chief::SupervisedJob() {
           [this] { return snapshotter_.Snapshots(); },
           [this](const absl::Status& status) { leadership_.NoteReplaced(status); },
           [this](int64_t round) { coordinator_.rounds()->NoteForeignCommit(round); },
-          [this](uint64_t epoch) { announcer_.HandOnTold(epoch); }};
+          [this](uint64_t epoch) { announcer_.HandOnTold(epoch); },
+          [this](const std::optional<Task>& lost) { NoteMoved(lost); },
+          [this] { return coordinator_.control()->mode().synchronous(); }};
+}
+
+void Chief::NoteMoved(const std::optional<Task>& lost) {
+  // What it computes is then computed by others.
+  if (lost.has_value()) coordinator_.roster()->Suspect(*lost);
+  TellAddresses();
+}
+
+void Chief::NoteAddress(const Task& host, const std::string& address) {
+  servers_.NoteAddress(host, address);
+  TellAddresses();
+}
+
+void Chief::TellAddresses() {
+  MutexLock lock(&addresses_mu_);
+  if (begun_) coordinator_.shards()->Set(servers_.Addresses());
 }
 
 Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_rate) {
@@ -257,6 +291,7 @@ absl::Status Chief::Run() {
 }
 
 absl::Status Chief::RunJob() {
+  const std::optional<DoneMarker> done_before = directory_.ReadDoneMarker().value_or(std::nullopt);
   RETURN_IF_ERROR(directory_.RemoveDoneMarker());
   servers_.Describe(ShardsOf(options_, model_.placement, max_steps_));
   LogInfo("waiting for ", servers_.size(), " parameter servers");
@@ -265,6 +300,11 @@ absl::Status Chief::RunJob() {
   std::printf("%s", model_.placement.ToTable().c_str());
   std::fflush(stdout);
   ASSIGN_OR_RETURN(const absl::Duration saved_at, start_.Run());
+  {
+    MutexLock lock(&addresses_mu_);
+    begun_ = true;
+  }
+  TellAddresses();
   DescribeRun();
   supervisor_.Start();
   if (leadership_.may_report()) {
@@ -275,7 +315,7 @@ absl::Status Chief::RunJob() {
   Thread rounds([this] { rounds_.Run(helpers_stop_); });
   Thread stream([this] { stream_.Run(helpers_stop_); });
   absl::Status status = training_.Run(saved_at);
-  if (status.ok()) status = ending_.Run();
+  if (status.ok()) status = ending_.Run(done_before);
   helpers_stop_.Raise();
   announcements.Join();
   rounds.Join();

@@ -27,6 +27,7 @@
 #include "chief/service/chief_handler.h"
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
+#include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/directory_owner.h"
@@ -53,6 +54,9 @@ struct ChiefOptions {
   bool expects_evaluator = false;
   // Workers and evaluators that the cluster's description names; only displayed.
   std::vector<Task> expected_members;
+  // Shards that may be served at several places (ServerCalls::Server::others) have replicas there,
+  // while the job is synchronous.
+  bool replicas = false;
   // The chief's own "host:port", announced to the servers. May be empty.
   std::string address;
   // "host:pid" of this process; only displayed.
@@ -94,6 +98,9 @@ class Chief {
   // Thread-safe, valid as long as the chief.
   ChiefHandler* service() { return &handler_; }
   Coordinator* coordinator() { return &coordinator_; }
+  // Thread-safe. The process of this task is reached there from now on, where the servers' services
+  // call it too; members are told. Empty: nobody knows where.
+  void NoteAddress(const Task& host, const std::string& address);
   // Thread-safe.
   SnapshotFigures snapshot_figures() const { return snapshotter_.figures(); }
 
@@ -120,11 +127,14 @@ class Chief {
   void RunReports();
 
   ServerSupervisor::Job SupervisedJob();
+  // Once training has begun, tells the members where the shards are now.
+  void TellAddresses();
+  // A shard is served elsewhere from now on (ServerSupervisor::Job).
+  void NoteMoved(const std::optional<Task>& lost);
 
   const ChiefOptions options_;
   const int64_t max_steps_;
   const ModelLocation model_;
-  const Clock* const clock_;
   // Raised from outside, or when another chief has taken the place.
   StopSignal stop_;
   Leadership leadership_;
@@ -147,6 +157,9 @@ class Chief {
   JobEnding ending_;
   std::unique_ptr<Reporter> reporter_;
   StopSignal helpers_stop_;
+
+  Mutex addresses_mu_;  // held while the members are told addresses
+  bool begun_ ABSL_GUARDED_BY(addresses_mu_) = false;
 
   // Temporary files that were there before this chief.
   std::vector<std::string> leftovers_;

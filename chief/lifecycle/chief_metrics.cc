@@ -1,5 +1,6 @@
 #include "chief/lifecycle/chief_metrics.h"
 
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -65,7 +66,10 @@ void CollectJob(const CoordinatorStatus& status, MetricPage* page) {
 
 void CollectRates(const v1::TrainingFigures& newest, MetricPage* page) {
   if (newest.steps_per_second() <= 0) return;
-  AddGauge("keelson_chief_loss", "Mean training loss of the newest interval.", newest.loss(), page);
+  if (!std::isnan(newest.loss())) {
+    AddGauge("keelson_chief_loss", "Mean training loss of the newest interval.", newest.loss(),
+             page);
+  }
   AddGauge("keelson_chief_steps_per_second", "Steps per second in the newest interval.",
            newest.steps_per_second(), page);
   AddGauge("keelson_chief_examples_per_second", "Examples per second in the newest interval.",

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "core/cluster/figures.h"
 #include "core/startup/scrape_testing.h"
@@ -73,6 +75,15 @@ TEST(ChiefMetrics, TellRatesOfTheNewestInterval) {
   EXPECT_EQ(samples.at("keelson_chief_loss"), 0.25);
   EXPECT_EQ(samples.at("keelson_chief_steps_per_second"), 80);
   EXPECT_EQ(samples.at("keelson_chief_examples_per_second"), 2560);
+}
+
+TEST(ChiefMetrics, TellNoLossOfAnIntervalWithoutOne) {
+  CoordinatorStatus status;
+  status.newest.set_loss(std::nan(""));
+  status.newest.set_steps_per_second(80);
+  const std::map<std::string, double> samples = Samples(status);
+  EXPECT_EQ(samples.count("keelson_chief_loss"), 0);
+  EXPECT_EQ(samples.at("keelson_chief_steps_per_second"), 80);
 }
 
 TEST(ChiefMetrics, TellWhatEachWorkerReported) {

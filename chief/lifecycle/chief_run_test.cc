@@ -36,6 +36,35 @@ TEST_F(ChiefRunTest, TrainsFromTheFirstSnapshotToTheDoneMarker) {
   EXPECT_EQ(status["snapshot_step"], 10);
 }
 
+TEST_F(ChiefRunTest, MembersLearnWhereAHostIs) {
+  constexpr Task kHost = {Role::kWorker, 1};
+  hosts_[1] = kHost;
+  Start();
+  chief_->NoteAddress(kHost, "c:3");
+  Join(service(), kWorker);
+  v1::GetModelRequest request;
+  *request.mutable_header() = HeaderOf(kWorker);
+  request.mutable_max_wait()->set_seconds(20);
+  v1::GetModelResponse model;
+  ASSERT_EQ(service()->GetModel(request, &model), absl::OkStatus());
+  EXPECT_THAT(model.ps_addresses(), ElementsAre("a:1", "c:3"));
+  chief_->NoteAddress(kHost, "d:4");
+  v1::HeartbeatRequest heartbeat;
+  *heartbeat.mutable_header() = HeaderOf(kWorker);
+  heartbeat.set_servers_version(model.servers_version());
+  v1::HeartbeatResponse answer;
+  // The chief tells it once it has begun, which the worker may know before it.
+  while (answer.servers_version() == model.servers_version() || answer.servers_version() == 0) {
+    ASSERT_EQ(service()->Heartbeat(heartbeat, &answer), absl::OkStatus());
+    std::this_thread::yield();
+  }
+  EXPECT_THAT(answer.ps_addresses(), ElementsAre("a:1", "d:4"));
+  EXPECT_EQ(StatusOf(service()).servers(1).address(), "d:4");
+  Work(service());
+  Leave(service(), kWorker);
+  EXPECT_EQ(Wait(), absl::OkStatus());
+}
+
 TEST_F(ChiefRunTest, SavesEverySoManySteps) {
   options_.config.mutable_checkpoint()->clear_save_seconds();
   options_.config.mutable_checkpoint()->set_save_steps(4);

@@ -131,7 +131,9 @@ void ChiefRunTest::TearDown() {
 void ChiefRunTest::Start(const Clock* clock) {
   ++options_.incarnation;
   auto chief = Chief::Create(
-      options_, {{"ps-0", "a:1", &servers_[0]}, {"ps-1", "b:2", &servers_[1]}}, clock, stop_.get());
+      options_,
+      {{"ps-0", "a:1", &servers_[0], hosts_[0]}, {"ps-1", "b:2", &servers_[1], hosts_[1]}}, clock,
+      stop_.get());
   ASSERT_TRUE(chief.ok()) << chief.status();
   chief_ = *std::move(chief);
   thread_ = std::thread([this] {

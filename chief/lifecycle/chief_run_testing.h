@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -82,6 +83,7 @@ class ChiefRunTest : public testing::Test {
 
   ChiefOptions options_;
   FakeParameterServer servers_[2];
+  std::optional<Task> hosts_[2];  // of the servers
   std::unique_ptr<StopSignal> stop_ = std::make_unique<StopSignal>();
   ManualClock clock_;
   std::unique_ptr<Chief> chief_;

@@ -48,7 +48,9 @@ absl::Status ColdStart::Run(const std::vector<v1::ShardStatus>& shards) {
     state.set_config_hash(options_.config_hash);
     RETURN_IF_ERROR(calls_.Run([&] { return WriteFirst(state); }));
   }
-  coordinator_->start()->StartTraining(model_, std::move(ledger));
+  ModelLocation model = model_;
+  model.ps_addresses = servers_->Addresses();
+  coordinator_->start()->StartTraining(std::move(model), std::move(ledger));
   return absl::OkStatus();
 }
 

@@ -39,7 +39,8 @@ class ColdStart {
     absl::Duration missing_patience = absl::Minutes(1);
   };
 
-  // When `stop` is raised, the chief is to leave. All outlive this.
+  // `model` lacks the addresses, which are those of `servers` when training begins. When `stop` is
+  // raised, the chief is to leave. All outlive this.
   ColdStart(Options options, ModelLocation model, Coordinator* coordinator, ServerGroup* servers,
             Snapshotter* snapshotter, JobSnapshots* snapshots, Leadership* leadership,
             const Clock* clock, const StopSignal* stop)

@@ -13,7 +13,7 @@ constexpr absl::Duration kEvaluatorAbsence = absl::Seconds(30);
 
 }  // namespace
 
-absl::Status JobEnding::Run() {
+absl::Status JobEnding::Run(const std::optional<DoneMarker>& before) {
   coordinator_->control()->SetPhase(JobPhase::kFinishing);
   const int64_t step = coordinator_->reports()->GetStatus().step;
   if (coordinator_->reports()->GetStatus().snapshot_step < step ||
@@ -21,11 +21,16 @@ absl::Status JobEnding::Run() {
     RETURN_IF_ERROR(TryUntilStopped([this] { return snapshots_->Write(); }));
   }
   coordinator_->control()->SetPhase(JobPhase::kEvaluating);
-  AwaitFinalEvaluation(step);
+  const DoneMarker now = {step, options_.config_hash};
+  if (before == now) {
+    LogInfo("nothing was left to train: the job is done since an earlier run");
+  } else {
+    AwaitFinalEvaluation(step);
+  }
   if (stop_->raised()) return absl::CancelledError("by a signal before the final evaluation");
   RETURN_IF_ERROR(TryUntilStopped([&] {
     absl::Status status = leadership_->ConfirmDirectory();
-    if (status.ok()) status = directory_->WriteDoneMarker(step, options_.config_hash);
+    if (status.ok()) status = directory_->WriteDoneMarker(now.step, now.config_hash);
     if (!status.ok()) LogError("the DONE marker: ", status.message());
     return status;
   }));

@@ -4,6 +4,7 @@
 #define KEELSON_CHIEF_LIFECYCLE_JOB_ENDING_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -18,6 +19,7 @@
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/done_marker.h"
 
 namespace keelson {
 
@@ -55,9 +57,11 @@ class JobEnding {
   // Writes the final snapshot, waits for its evaluation if an evaluator is there or expected, and
   // writes the DONE marker; then stops the supervision, tells the servers that the job is over and
   // lets the members leave. What cannot be written is tried again for as long as it takes.
+  // `before`: the marker that the chief has found at its start. Of a job that it says to be done at
+  // this step all evaluations are over.
   // CANCELLED: `stop` was raised before the marker was written; the text has the error of what
   // could not be written.
-  absl::Status Run();
+  absl::Status Run(const std::optional<DoneMarker>& before);
 
  private:
   // Repeats `call` until it succeeds, with growing pauses. CANCELLED: stopped.

@@ -30,7 +30,7 @@ class JobEndingTest : public SavedJobTest {
   absl::Status Run() {
     return JobEnding(options_, &directory_, &coordinator_, &servers_, &supervisor_, &snapshotter_,
                      &snapshots_, &leadership_, &ending_clock_, &stop_)
-        .Run();
+        .Run(before_);
   }
   void Start() {
     thread_ = std::thread([this] {
@@ -62,6 +62,7 @@ class JobEndingTest : public SavedJobTest {
 
   CountingClock ending_clock_{&clock_};
   JobEnding::Options options_;
+  std::optional<DoneMarker> before_;
   ServerSupervisor supervisor_{&servers_, {}, &clock_, {}};
   std::thread thread_;
   absl::Status status_;
@@ -132,6 +133,23 @@ TEST_F(JobEndingTest, AnEvaluatorThatNeverComesIsWaitedForHalfAMinute) {
   }
   EXPECT_EQ(Wait(), absl::OkStatus());
   EXPECT_TRUE(done());
+}
+
+TEST_F(JobEndingTest, OfAJobThatWasDoneBeforeNoEvaluationIsWaitedFor) {
+  options_.expects_evaluator = true;
+  before_ = DoneMarker{10, kHash};
+  EXPECT_EQ(Run(), absl::OkStatus()) << "the clock stands";
+  EXPECT_TRUE(done());
+}
+
+TEST_F(JobEndingTest, OfAJobThatHasGoneOnTheEvaluationIsWaitedFor) {
+  options_.expects_evaluator = true;
+  before_ = DoneMarker{9, kHash};
+  Start();
+  AwaitPhase(JobPhase::kEvaluating);
+  while (ending_clock_.reads() == 0) std::this_thread::yield();
+  stop_.Raise();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
 }
 
 TEST_F(JobEndingTest, AStopEndsTheWaitForTheEvaluator) {

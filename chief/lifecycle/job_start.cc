@@ -74,7 +74,9 @@ absl::StatusOr<absl::Duration> JobStart::Adopt(const Adoption& adoption,
                        : WorkLedger::FromPersisted(adoption.persisted, options_.work));
   TakeRoundsOver(adoption, shards, coordinator_, servers_, *stop_);
   RETURN_IF_ERROR(leadership_->NoteConfigInUse());
-  coordinator_->start()->Resume(model_, std::move(ledger), adoption.persisted);
+  ModelLocation model = model_;
+  model.ps_addresses = servers_->Addresses();
+  coordinator_->start()->Resume(std::move(model), std::move(ledger), adoption.persisted);
   LogInfo("training goes on: step ", coordinator_->reports()->GetStatus().step,
           options_.work.OfSteps());
   const SnapshotFigures newest = snapshotter_->figures();

@@ -34,8 +34,8 @@ class JobStart {
     absl::Duration startup_timeout = absl::Minutes(10);
   };
 
-  // `cold_start` starts the job where none is adopted. When `stop` is raised, the chief is to
-  // leave. All outlive this.
+  // `cold_start` starts the job where none is adopted. `model`: as ColdStart's. When `stop` is
+  // raised, the chief is to leave. All outlive this.
   JobStart(const Options& options, ModelLocation model, ColdStart* cold_start,
            Coordinator* coordinator, ServerGroup* servers, ServerSupervisor* supervisor,
            Snapshotter* snapshotter, JobSnapshots* snapshots, Leadership* leadership,

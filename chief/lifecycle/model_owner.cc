@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/boot_id.h"
@@ -33,9 +34,11 @@ std::string TextOf(const v1::TrainConfig& config) {
   return text;
 }
 
-bool OnlyTheLengthDiffers(const std::vector<SettingDifference>& differences) {
+// A snapshot restores wherever its variables are placed.
+bool TrainsTheSame(const std::vector<SettingDifference>& differences) {
   return std::all_of(differences.begin(), differences.end(), [](const SettingDifference& each) {
-    return each.field == "train.max_steps" || each.field == "train.epochs";
+    return each.field == "train.max_steps" || each.field == "train.epochs" ||
+           absl::StartsWith(each.field, "placement");
   });
 }
 
@@ -48,7 +51,12 @@ std::string Join(const std::vector<SettingDifference>& differences) {
   return text;
 }
 
-absl::Status OtherConfig(const std::string& model_dir, absl::string_view difference) {
+// The model was trained with another configuration.
+absl::Status TrainOn(const std::string& model_dir, bool accept, absl::string_view difference) {
+  if (accept) {
+    LogInfo(model_dir, " is trained on with another configuration: ", difference);
+    return absl::OkStatus();
+  }
   return absl::FailedPreconditionError(absl::StrCat(
       "checkpoint.model_dir ", model_dir,
       ": its model was trained with another configuration: ", difference,
@@ -62,19 +70,20 @@ absl::StatusOr<v1::TrainConfig> ConfigOf(const v1::JobFile& job) {
   return config;
 }
 
-absl::Status CheckConfig(const RoleContext& context, const v1::JobFile& job) {
+absl::Status CheckConfig(const RoleContext& context, bool accept, const v1::JobFile& job) {
   const std::string& model_dir = context.config.checkpoint().model_dir();
   // Nobody has trained since the file was made.
   if (job.config_hash().empty()) return absl::OkStatus();
   if (job.config_hash() == HashToString(context.config_hash)) return absl::OkStatus();
   const absl::StatusOr<v1::TrainConfig> before = ConfigOf(job);
   if (!before.ok()) {
-    return OtherConfig(model_dir, absl::StrCat("expected the hash ", job.config_hash(), ", found ",
-                                               HashToString(context.config_hash), " (",
-                                               before.status().message(), ")"));
+    return TrainOn(
+        model_dir, accept,
+        absl::StrCat("expected the hash ", job.config_hash(), ", found ",
+                     HashToString(context.config_hash), " (", before.status().message(), ")"));
   }
   const std::vector<SettingDifference> differences = ConfigDifference(*before, context.config);
-  if (!OnlyTheLengthDiffers(differences)) return OtherConfig(model_dir, Join(differences));
+  if (!TrainsTheSame(differences)) return TrainOn(model_dir, accept, Join(differences));
   if (!differences.empty()) LogInfo(model_dir, " is trained on: ", Join(differences));
   return absl::OkStatus();
 }
@@ -105,14 +114,13 @@ absl::StatusOr<std::unique_ptr<DirectoryOwner>> TakeModelDirectory(const RoleCon
   DirectoryOwner::Options owner;
   owner.model_dir = model_dir;
   owner.self = Describe(context, options.lease);
-  if (!options.accept_new_config) {
-    owner.may_follow = [context, model_dir, file_system, clock](const v1::JobFile& job) {
-      const CheckpointDirectory directory(file_system, model_dir, clock);
-      const absl::StatusOr<std::vector<SnapshotInfo>> snapshots = directory.ListNamed();
-      RETURN_IF_ERROR(snapshots.status());
-      return snapshots->empty() ? absl::OkStatus() : CheckConfig(context, job);
-    };
-  }
+  owner.may_follow = [context, model_dir, file_system, clock,
+                      accept = options.accept_new_config](const v1::JobFile& job) {
+    const CheckpointDirectory directory(file_system, model_dir, clock);
+    const absl::StatusOr<std::vector<SnapshotInfo>> snapshots = directory.ListNamed();
+    if (!snapshots.ok()) return accept ? absl::OkStatus() : snapshots.status();
+    return snapshots->empty() ? absl::OkStatus() : CheckConfig(context, accept, job);
+  };
   ASSIGN_OR_RETURN(std::unique_ptr<DirectoryOwner> taken,
                    DirectoryOwner::Take(std::move(owner), file_system, clock, stop));
   if (!taken->heir()) LogInfo("owns ", model_dir, ", term ", taken->term());

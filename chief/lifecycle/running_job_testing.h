@@ -47,8 +47,10 @@ class CountingClock : public Clock {
 
 class RunningJobTest : public testing::Test {
  protected:
-  explicit RunningJobTest(const ConsistencyMode& mode = {})
-      : coordinator_(OptionsOf(mode), &clock_) {}
+  // `moving`: ps-1's shard may be served at the first host, too.
+  explicit RunningJobTest(const ConsistencyMode& mode = {}, bool moving = false)
+      : servers_(GroupOptions(), Servers(moving), &storage_, &clock_, &stop_),
+        coordinator_(OptionsOf(mode), &clock_) {}
 
   // The servers are ready, and training of ten steps has begun.
   void SetUp() override {
@@ -91,15 +93,26 @@ class RunningJobTest : public testing::Test {
   StopSignal stop_;
   Leadership leadership_{nullptr, &stop_};
   FakeParameterServer fakes_[2];
+  FakeParameterServer elsewhere_;  // what serves ps-1's shard there
   ServerStorage storage_;
-  ServerGroup servers_{GroupOptions(),
-                       {{"ps-0", "a:1", &fakes_[0]}, {"ps-1", "b:2", &fakes_[1]}},
-                       &storage_,
-                       &clock_,
-                       &stop_};
+  ServerGroup servers_;
   Coordinator coordinator_;
 
  private:
+  std::vector<ServerGroup::Server> Servers(bool moving) {
+    std::vector<ServerGroup::Server> servers = {{"ps-0", "a:1", &fakes_[0]},
+                                                {"ps-1", "b:2", &fakes_[1]}};
+    if (!moving) return servers;
+    elsewhere_.Answer(&ParameterControl::ReplicateShard, [this](const auto&, auto*) {
+      elsewhere_.EditStatus([](v1::ShardStatus* shard) {
+        shard->set_state(v1::ShardStatus::READY);
+        shard->set_store_id(1000);
+      });
+      return absl::OkStatus();
+    });
+    servers[1].others = {{"ps-1 elsewhere", "a:1", &elsewhere_}};
+    return servers;
+  }
   static ServerGroup::Options GroupOptions() {
     ServerGroup::Options options;
     options.header.set_incarnation(1000);
@@ -118,6 +131,7 @@ class RunningJobTest : public testing::Test {
 // A job whose snapshots are written to a directory of its own.
 class SavedJobTest : public RunningJobTest {
  protected:
+  using RunningJobTest::RunningJobTest;
   void SetUp() override {
     for (FakeParameterServer& fake : fakes_) fake.SetModelDir(directory_.model_dir());
     RunningJobTest::SetUp();

@@ -13,6 +13,9 @@ namespace {
 // How often the clock is checked while training.
 constexpr absl::Duration kTrainingLook = absl::Seconds(1);
 
+// The pause after a shard could not be moved.
+constexpr absl::Duration kMovePause = absl::Seconds(10);
+
 constexpr char kAgainstDivergence[] =
     "lower learning_rate.base or set optimizer.clip_global_norm; keelson_ckpt rollback MODEL_DIR "
     "STEP goes back to an earlier snapshot";
@@ -36,6 +39,17 @@ void LogEarlyEnd(const CoordinatorStatus& job) {
 }  // namespace
 
 absl::Status TrainingPhase::Run(absl::Duration saved_at) {
+  coordinator_->wishes()->Open();
+  absl::Status status = Train(saved_at);
+  coordinator_->wishes()->Close(
+      status.ok()
+          ? absl::FailedPreconditionError(
+                "snapshot: the job does not train any more; it writes its last one by itself")
+          : absl::UnavailableError(absl::StrCat("snapshot: ", status.message())));
+  return status;
+}
+
+absl::Status TrainingPhase::Train(absl::Duration saved_at) {
   SaveSchedule schedule(options_.saves, coordinator_->reports()->GetStatus().snapshot_step,
                         saved_at);
   while (true) {
@@ -48,9 +62,12 @@ absl::Status TrainingPhase::Run(absl::Duration saved_at) {
       LogEarlyEnd(job);
       return absl::OkStatus();
     }
+    MoveShards();
     const std::vector<ServerView> leaving = LeavingServers();
-    if (leaving.empty() && !schedule.Due(step, clock_->Monotonic())) continue;
-    const absl::Status saved = leaving.empty() ? snapshots_->Write() : SaveLeavingServers(leaving);
+    const bool wanted = coordinator_->wishes()->Begin();
+    if (leaving.empty() && !wanted && !schedule.Due(step, clock_->Monotonic())) continue;
+    const absl::Status saved = leaving.empty() ? Save(job) : SaveLeavingServers(leaving);
+    if (wanted) TellOfSnapshot(saved);
     if (saved.ok()) {
       schedule.NoteSaved(coordinator_->reports()->GetStatus().snapshot_step, clock_->Monotonic());
     } else {
@@ -71,6 +88,20 @@ absl::Status TrainingPhase::Check(const CoordinatorStatus& job) {
       absl::StrCat("by a signal at step ", coordinator_->reports()->GetStatus().step));
 }
 
+absl::Status TrainingPhase::Save(const CoordinatorStatus& job) {
+  if (job.snapshot_step == job.step) return absl::OkStatus();
+  return snapshots_->Write();
+}
+
+void TrainingPhase::TellOfSnapshot(const absl::Status& saved) {
+  if (saved.ok()) {
+    coordinator_->wishes()->End(coordinator_->reports()->GetStatus().snapshot_step);
+  } else {
+    coordinator_->wishes()->End(
+        absl::UnavailableError(absl::StrCat("snapshot: ", saved.message())));
+  }
+}
+
 std::vector<ServerView> TrainingPhase::LeavingServers() const {
   std::vector<ServerView> leaving = servers_->States();
   std::erase_if(leaving, [this](const ServerView& server) {
@@ -79,9 +110,39 @@ std::vector<ServerView> TrainingPhase::LeavingServers() const {
   return leaving;
 }
 
+std::set<size_t> TrainingPhase::DueMoves() const {
+  std::set<size_t> due;
+  for (const ServerView& server : LeavingServers()) {
+    const auto s = static_cast<size_t>(server.task.index);
+    if (servers_->MayMove(s)) due.insert(s);
+  }
+  if (clock_->Monotonic() < homecoming_due_) return due;
+  for (size_t s = 0; s < servers_->size(); ++s) {
+    if (servers_->MayGoHome(s)) due.insert(s);
+  }
+  return due;
+}
+
+void TrainingPhase::MoveShards() {
+  const std::set<size_t> due = DueMoves();
+  if (due.empty()) return;
+  const bool idle = coordinator_->control()->PauseWork(options_.step_wait);
+  for (const size_t s : due) {
+    // A host that leaves applies nothing after the copy; another one might.
+    const bool goes_home = servers_->MayGoHome(s);
+    absl::Status moved = absl::UnavailableError("steps are still under way");
+    if (idle || !goes_home) moved = servers_->HandOver(s, coordinator_->roster()->MemberList());
+    if (moved.ok()) continue;
+    LogWarning(servers_->name(s), " stays where it is: ", moved.message());
+    if (goes_home) homecoming_due_ = clock_->Monotonic() + kMovePause;
+  }
+  coordinator_->shards()->Set(servers_->Addresses());
+  coordinator_->control()->ResumeWork();
+}
+
 absl::Status TrainingPhase::SaveLeavingServers(const std::vector<ServerView>& leaving) {
   const auto add_name = [](std::string* out, const ServerView& server) {
-    out->append(server.task.ToString());
+    out->append(server.name());
   };
   LogInfo("asked to stop: ", absl::StrJoin(leaving, ", ", add_name),
           "; nothing is handed out until a snapshot has what is there");

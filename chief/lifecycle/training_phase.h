@@ -45,16 +45,28 @@ class TrainingPhase {
         clock_(clock),
         stop_(stop) {}
 
-  // Waits until training is over, and writes the snapshots that are due, and one for servers that
-  // were asked to stop; those that fail are tried again. Call it when the coordinator trains. The
-  // newest snapshot was written at `saved_at`, on the monotonic clock. INVALID_ARGUMENT: the loss
-  // is not finite, or training has diverged. Errors of StreamWatch::status(). CANCELLED: `stop` was
-  // raised; a snapshot has been tried, unless another chief has this one's place.
+  // Waits until training is over, and writes the snapshots that are due, those that are wanted
+  // (SnapshotWishes), and one for servers that were asked to stop and whose shards have no other
+  // place; other shards are moved, away from such hosts and home again. Those that fail are tried
+  // again, but for wanted ones. Call it when the coordinator trains. The newest snapshot was
+  // written at `saved_at`, on the monotonic clock. INVALID_ARGUMENT: the loss is not finite, or
+  // training has diverged. Errors of StreamWatch::status(). CANCELLED: `stop` was raised; a
+  // snapshot has been tried, unless another chief has this one's place.
   absl::Status Run(absl::Duration saved_at);
 
  private:
   // Returns what ends training before its steps are done: an error, or `stop`.
   absl::Status Check(const CoordinatorStatus& job);
+  absl::Status Train(absl::Duration saved_at);
+  // Writes a snapshot, unless the newest one has all steps that are done.
+  absl::Status Save(const CoordinatorStatus& job);
+  // Answers those who want one.
+  void TellOfSnapshot(const absl::Status& saved);
+  // The shards whose hosts were asked to stop and that may be elsewhere, and those that may go
+  // home.
+  std::set<size_t> DueMoves() const;
+  // Moves them, while nothing is handed out.
+  void MoveShards();
   // Those that were asked to stop, and wait for a snapshot.
   std::vector<ServerView> LeavingServers() const;
   absl::Status SaveLeavingServers(const std::vector<ServerView>& leaving);
@@ -74,6 +86,8 @@ class TrainingPhase {
   bool diverging_ = false;
   // The incarnations of servers that leave after a snapshot of what they hold.
   std::set<uint64_t> saved_servers_;
+  // When shards may go home again, after one that could not.
+  absl::Duration homecoming_due_ = -absl::InfiniteDuration();
 };
 
 }  // namespace keelson

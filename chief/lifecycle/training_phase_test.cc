@@ -14,6 +14,7 @@ using ::testing::IsEmpty;
 
 class TrainingPhaseTest : public SavedJobTest {
  protected:
+  using SavedJobTest::SavedJobTest;
   void TearDown() override {
     stop_.Raise();
     if (thread_.joinable()) thread_.join();
@@ -111,6 +112,103 @@ TEST_F(TrainingPhaseTest, AServerThatLeavesIsSavedUntilThatSucceeds) {
   Start();
   AwaitSnapshot(1);
   EXPECT_THAT(SnapshotSteps(), ElementsAre(1));
+}
+
+// A job whose shards may be served at both hosts.
+class MovingShardsTest : public TrainingPhaseTest {
+ protected:
+  MovingShardsTest() : TrainingPhaseTest(ConsistencyMode(), /*moving=*/true) {}
+};
+
+TEST_F(MovingShardsTest, AServerThatLeavesHandsItsShardOver) {
+  DoLease();
+  AskServerToLeave();
+  Start();
+  while (elsewhere_.Count(&ParameterControl::ReplicateShard) == 0) {
+    clock_.Advance(absl::Seconds(1));
+    std::this_thread::yield();
+  }
+  std::optional<WorkLease> lease;
+  while (!lease.has_value()) lease = Acquire(kWorker0, 1);
+  EXPECT_THAT(coordinator_.shards()->NewsFor(0).addresses, ElementsAre("a:1", "a:1"));
+  Finish(kWorker0, 1, *lease);
+  AwaitLook();
+  EXPECT_EQ(fakes_[1].snapshots_asked(), 0);
+}
+
+TEST_F(MovingShardsTest, AShardWhoseHostLeavesWhenItMayGoHomeMovesOnce) {
+  fakes_[1].Answer(&ParameterControl::ReplicateShard, [this](const auto&, auto*) {
+    fakes_[1].EditStatus([](v1::ShardStatus* shard) {
+      shard->set_state(v1::ShardStatus::READY);
+      shard->set_store_id(2000);
+    });
+    return absl::OkStatus();
+  });
+  DoLease();
+  ASSERT_EQ(servers_.HandOver(1, coordinator_.roster()->MemberList()), absl::OkStatus());
+  ASSERT_TRUE(servers_.Settle(1, /*synchronous=*/false, {}).ok());
+  ASSERT_TRUE(servers_.MayGoHome(1));
+  elsewhere_.EditStatus([](v1::ShardStatus* shard) { shard->set_leaving(true); });
+  ASSERT_EQ(servers_.Confirm(), absl::OkStatus());
+  Start();
+  while (fakes_[1].Count(&ParameterControl::ReplicateShard) == 0) {
+    clock_.Advance(absl::Seconds(1));
+    std::this_thread::yield();
+  }
+  AwaitLook();
+  EXPECT_THAT(servers_.Addresses(), ElementsAre("a:1", "b:2"));
+  EXPECT_EQ(elsewhere_.Count(&ParameterControl::ReplicateShard), 1);
+}
+
+TEST_F(MovingShardsTest, AServerWhoseShardCannotMoveIsSaved) {
+  elsewhere_.Sever();
+  DoLease();
+  AskServerToLeave();
+  Start();
+  AwaitSnapshot(1);
+  EXPECT_EQ(fakes_[1].snapshots_asked(), 1);
+}
+
+TEST_F(TrainingPhaseTest, ASnapshotThatIsWantedIsWrittenAtOnce) {
+  Start();
+  DoLease();
+  const auto step = coordinator_.wishes()->Save(absl::InfiniteDuration());
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_EQ(*step, 1);
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(1));
+  EXPECT_EQ(*coordinator_.wishes()->Save(absl::InfiniteDuration()), 1);
+  EXPECT_EQ(fakes_[0].snapshots_asked(), 1) << "it has all steps that are done";
+}
+
+TEST_F(TrainingPhaseTest, AWantedSnapshotThatFailsIsNotTriedAgain) {
+  fakes_[0].FailSnapshots(1);
+  Start();
+  DoLease();
+  const absl::Status failed = coordinator_.wishes()->Save(absl::InfiniteDuration()).status();
+  EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(failed.message(), HasSubstr("snapshot: "));
+  EXPECT_EQ(*coordinator_.wishes()->Save(absl::InfiniteDuration()), 1);
+  EXPECT_EQ(snapshotter_.figures().failures, 1);
+}
+
+TEST_F(TrainingPhaseTest, AfterTheLastStepNoSnapshotIsWritten) {
+  DoAllSteps();
+  EXPECT_EQ(coordinator_.wishes()->Save(absl::InfiniteDuration()).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Run(), absl::OkStatus());
+}
+
+TEST_F(TrainingPhaseTest, WhoeverWantsASnapshotWhenItEndsIsAnswered) {
+  absl::Status answer;
+  std::thread caller(
+      [&] { answer = coordinator_.wishes()->Save(absl::InfiniteDuration()).status(); });
+  while (!coordinator_.wishes()->Begin()) std::this_thread::yield();
+  stop_.Raise();
+  EXPECT_EQ(Run().code(), absl::StatusCode::kCancelled);
+  caller.join();
+  EXPECT_EQ(answer.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(answer.message(), HasSubstr("by a signal"));
+  EXPECT_EQ(coordinator_.wishes()->Save(absl::InfiniteDuration()).status(), answer);
 }
 
 TEST_F(TrainingPhaseTest, AStopTakesASnapshot) {
