@@ -97,7 +97,7 @@ void Reporter::BeginMeasuring(const CoordinatorStatus& status) {
   // Steps may have been done before this first look.
   const int64_t start = std::max<int64_t>(status.step - status.totals.steps(), 0);
   if (!summary_.has_value()) event_trouble_.Note(events_->AddSessionStart(start));
-  summary_ = {clock_->Monotonic(), status.totals};
+  summary_ = {clock_->Monotonic(), status.step, status.totals};
   figures_ = summary_;
 }
 
@@ -133,12 +133,24 @@ std::vector<ServerView> Reporter::Servers() const {
   return options_.servers == nullptr ? std::vector<ServerView>() : options_.servers();
 }
 
+bool Reporter::Advanced(const Mark& mark, const CoordinatorStatus& status) {
+  return status.step > mark.step && status.totals.steps() > mark.totals.steps();
+}
+
+v1::TrainingFigures Reporter::FiguresSince(const Mark& mark,
+                                           const CoordinatorStatus& status) const {
+  const absl::Duration interval = clock_->Monotonic() - mark.time;
+  v1::TrainingFigures figures = FiguresBetween(mark.totals, status.totals, interval);
+  figures.set_steps_per_second(static_cast<double>(status.step - mark.step) /
+                               absl::ToDoubleSeconds(interval));
+  return figures;
+}
+
 void Reporter::MeasureFigures(const CoordinatorStatus& status) {
   const absl::Duration now = clock_->Monotonic();
-  const bool steps = status.totals.steps() > figures_->totals.steps();
-  if (now - figures_->time < kFiguresInterval || !steps) return;
-  reports_->SetFigures(FiguresBetween(figures_->totals, status.totals, now - figures_->time));
-  figures_ = {now, status.totals};
+  if (now - figures_->time < kFiguresInterval || !Advanced(*figures_, status)) return;
+  reports_->SetFigures(FiguresSince(*figures_, status));
+  figures_ = {now, status.step, status.totals};
 }
 
 void Reporter::WriteLossPoints(const CoordinatorStatus& status) {
@@ -163,9 +175,9 @@ void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
                             const CoordinatorStatus& status) {
   const absl::Duration now = clock_->Monotonic();
   // A job may end before there was anything to compare with.
-  const bool measured = status.totals.steps() > summary_->totals.steps() && now > summary_->time;
-  const v1::TrainingFigures figures =
-      FiguresBetween(summary_->totals, status.totals, now - summary_->time);
+  v1::TrainingFigures figures;
+  const bool measured = Advanced(*summary_, status) && now > summary_->time;
+  if (measured) figures = FiguresSince(*summary_, status);
   absl::Status written;
   for (const LossCurve::Point& point : points) {
     const double rate = options_.learning_rate.At(point.step - 1);
@@ -173,13 +185,17 @@ void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
         {"step", static_cast<double>(point.step)}, {"loss", point.loss}, {"learning_rate", rate}};
     Figures scalars = {{"loss", point.loss}, {"learning_rate", rate}};
     if (measured) AddFigures(figures, &line, &scalars);
+    for (const auto& [name, mean] : reports_->TakeLogged(point.step)) {
+      scalars.emplace_back(name, mean);
+      if (name.find_first_of(" =") == std::string::npos) line.emplace_back(name, mean);
+    }
     std::printf("%s\n", FormatMetricsLine(clock_->Now(), line).c_str());
     written.Update(events_->AddScalars(point.step, scalars));
   }
   std::fflush(stdout);
   written.Update(events_->Flush());
   event_trouble_.Note(written);
-  summary_ = {now, status.totals};
+  summary_ = {now, status.step, status.totals};
 }
 
 void Reporter::WriteStatusFile(const CoordinatorStatus& status,

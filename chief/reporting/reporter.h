@@ -61,11 +61,13 @@ class Reporter {
   // speed/examples_per_second, exchange/staleness, exchange/credit_wait_seconds (how long a step's
   // messages were held back because the servers allowed no more in flight),
   // exchange/pushed_bytes_per_second and exchange/pulled_bytes_per_second (payload); what was not
-  // measured since the last point is left out. Where training goes on from an earlier step, readers
-  // are told to drop the points beyond it. Every two seconds the histograms that a worker has
-  // handed over (core/summary/event_handover.h) are moved into the event file. For each evaluation
-  // a metrics line, "step=1000 eval_accuracy=0.98 eval_loss=0.06". Every half minute the tasks'
-  // history (task_history.h). Twice a second status.json (status_file.h), replaced atomically.
+  // measured since the last point is left out. Likewise the means of what scripts have logged, by
+  // the scripts' names; the metrics line has those without blanks. Where training goes on from an
+  // earlier step, readers are told to drop the points beyond it. Every two seconds the histograms
+  // that a worker has handed over (core/summary/event_handover.h) are moved into the event file.
+  // For each evaluation a metrics line, "step=1000 eval_accuracy=0.98 eval_loss=0.06". Every half
+  // minute the tasks' history (task_history.h). Twice a second status.json (status_file.h),
+  // replaced atomically.
   void Update();
 
   // The last state, whatever the interval, and how the run ended if it did.
@@ -92,11 +94,18 @@ class Reporter {
   const Clock* const clock_;
   JobReports* const reports_;
 
-  // The sums at the last summary and at the last measurement.
+  // The job's step, and the sums of its workers, at the last summary and at the last measurement.
   struct Mark {
     absl::Duration time;
+    int64_t step = 0;
     v1::WorkerFigures totals;
   };
+  // Steps have been done since, by the job and its workers.
+  static bool Advanced(const Mark& mark, const CoordinatorStatus& status);
+  // Returns the figures of the time since `mark`, which is not now. A synchronous step of the job
+  // is several of its workers' steps, and counts once.
+  v1::TrainingFigures FiguresSince(const Mark& mark, const CoordinatorStatus& status) const;
+
   std::optional<Mark> summary_;
   std::optional<Mark> figures_;
   int64_t printed_evaluation_ = -1;  // its step; -1: none

@@ -21,6 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
@@ -48,8 +49,9 @@ class ReporterTest : public testing::Test {
     ASSERT_EQ(coordinator_.members()->Register(kSecondWorker, TestId(1), 0, "host:7").status(),
               absl::OkStatus());
   }
-  // One worker does `steps` steps of 10 examples in a second.
-  void Train(int64_t steps, double loss) {
+  // One worker does `steps` steps of 10 examples in a second. A synchronous step is the mean of
+  // more than one batch.
+  void Train(int64_t steps, double loss, int64_t batches = 1) {
     for (int64_t i = 0; i < steps; ++i) {
       const auto lease =
           coordinator_.requests()->AcquireWork(kSecondWorker, TestId(1), {}, absl::ZeroDuration());
@@ -59,9 +61,9 @@ class ReporterTest : public testing::Test {
       WorkerReport report;
       report.leases = {{(*lease)->id, size}};
       report.losses = {{(*lease)->tickets[0].step, loss}};
-      report.figures.set_steps(1);
-      report.figures.set_examples(10);
-      report.figures.set_loss_sum(loss);
+      report.figures.set_steps(batches);
+      report.figures.set_examples(10 * batches);
+      report.figures.set_loss_sum(loss * static_cast<double>(batches));
       report.figures.set_staleness_sum(2);
       report.figures.set_credit_wait_seconds(0.25);
       report.figures.set_input_seconds(1);
@@ -128,6 +130,24 @@ TEST_F(ReporterTest, SaysWhomTheJobWaitsFor) {
   StartTraining();
   reporter_->Finish();
   EXPECT_FALSE(StatusFile().contains("waiting_for"));
+}
+
+TEST_F(ReporterTest, ASynchronousStepCountsOnceAndItsExamplesAll) {
+  StartTraining();
+  const std::vector<std::string> lines = LinesOf([&] {
+    reporter_->Update();
+    Train(10, 0.25, /*batches=*/3);
+    Train(10, 0.25, /*batches=*/3);
+    reporter_->Update();
+    reporter_->Finish();
+  });
+  EXPECT_THAT(lines, testing::Contains(
+                         testing::HasSubstr(" steps_per_second=10 examples_per_second=300 ")));
+  const nlohmann::json status = StatusFile();
+  EXPECT_DOUBLE_EQ(status["loss"], 0.25);
+  EXPECT_DOUBLE_EQ(status["steps_per_second"], 10);
+  EXPECT_DOUBLE_EQ(status["examples_per_second"], 300);
+  EXPECT_DOUBLE_EQ(status["eta_seconds"], 8);
 }
 
 TEST_F(ReporterTest, StatusFileTellsHowTrainingGoes) {
@@ -303,6 +323,28 @@ TEST_F(ReporterTest, HowTheRunEndedIsWrittenOnce) {
   reporter_->Finish();
   ASSERT_THAT(Events(), SizeIs(1));
   EXPECT_EQ(Events()[0].summary().value(0).tag(), "_hparams_/session_end_info");
+}
+
+TEST_F(ReporterTest, WhatScriptsLogHasCurvesAndAPlaceInTheStatus) {
+  StartTraining();
+  reporter_->Update();
+  WorkerReport logged;
+  logged.logged = {{"accuracy", 0, 0.25}, {"accuracy", 9, 0.75}, {"of the batch", 3, 7}};
+  ASSERT_EQ(coordinator_.members()->Heartbeat(kSecondWorker, TestId(1), logged), absl::OkStatus());
+  const std::vector<std::string> lines = LinesOf([&] {
+    Train(10, 0.5);
+    reporter_->Finish();
+  });
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0], HasSubstr(" accuracy=0.5"));
+  EXPECT_THAT(lines[0], Not(HasSubstr("batch")));
+  std::map<std::string, float> scalars;
+  for (const v1::Event& event : Events()) {
+    for (const auto& value : event.summary().value()) scalars[value.tag()] = value.simple_value();
+  }
+  EXPECT_EQ(scalars["accuracy"], 0.5f);
+  EXPECT_EQ(scalars["of the batch"], 7.0f);
+  EXPECT_EQ(StatusFile()["logged"], nlohmann::json({{"accuracy", 0.5}, {"of the batch", 7.0}}));
 }
 
 // The figures of the newest interval are of steps before.

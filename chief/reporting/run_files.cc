@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/base/file.h"
 #include "google/protobuf/text_format.h"
@@ -35,7 +36,12 @@ std::string PlacementJson(const Placement& placement, const std::vector<ServerVi
     const int64_t bytes = placement.ShardBytes(s);
     total += bytes;
     largest = std::max(largest, bytes);
-    shards.push_back({{"task", servers[s].task.ToString()}, {"bytes", bytes}});
+    Json shard = {{"task", servers[s].task.ToString()}, {"bytes", bytes}};
+    if (servers[s].host.has_value()) shard["host"] = servers[s].host->ToString();
+    if (!placement.tables().empty()) {
+      shard["row_partitions"] = placement.RowPartitionsOf(s).count;
+    }
+    shards.push_back(std::move(shard));
   }
   const double mean = static_cast<double>(total) / static_cast<double>(placement.num_shards());
   Json variables = Json::array();

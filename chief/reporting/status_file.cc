@@ -110,6 +110,7 @@ Json ServerJson(const ServerView& server, const TaskFigures& tasks) {
                {"state", std::string(ServerKindName(server.kind))},
                {"since", Seconds(server.since)},
                {"restarts", server.restarts}};
+  if (server.host.has_value()) json["host"] = server.host->ToString();
   if (server.incarnation == 0) return json;
   json["shard_step"] = server.shard_step;
   json["value_bytes"] = server.value_bytes;
@@ -239,6 +240,7 @@ std::string StatusJson(const StatusReport& report) {
   }
   if (report.steps_per_epoch > 0) json["steps_per_epoch"] = report.steps_per_epoch;
   if (job.phase == JobPhase::kWaitingForServers) json["waiting_for"] = report.missing_servers;
+  if (!job.logged.empty()) json["logged"] = job.logged;
   AddNewest(job, &json);
   AddTasks(report, &json);
   // A text that is not UTF-8 (an error with a file's name) must not end the chief.

@@ -144,7 +144,7 @@ TEST_F(StatusFileTest, EveryFigureIsToldAsASumOrOfAnInterval) {
     EXPECT_TRUE(HasKey(json, of_job)) << figure.name();
     EXPECT_TRUE(options.status().empty() || HasKey(json["members"][0], options.status()))
         << figure.name();
-    told.insert(options.of());
+    told.insert({options.of(), options.without()});
   }
   // The chief gives up when there is one.
   told.insert("non_finite_losses");

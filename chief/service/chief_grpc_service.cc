@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/rpc/peer_host.h"
 #include "core/rpc/waiting_call.h"
 
 namespace keelson {
@@ -30,8 +31,9 @@ absl::Status CheckRole(absl::string_view method, CallerKind kind, const Request&
 
 }  // namespace
 
-ChiefGrpcService::ChiefGrpcService(ChiefHandler* handler, const AccessGuard* guard)
-    : handler_(handler), calls_(guard) {
+ChiefGrpcService::ChiefGrpcService(ChiefHandler* handler, const AccessGuard* guard,
+                                   AnnouncedHosts* hosts)
+    : handler_(handler), hosts_(hosts), calls_(guard) {
   Serve("Register", &ChiefService::Register);
   ServeWaiting("GetModel", &ChiefHandler::BeginGetModel);
   Serve("Heartbeat", &ChiefService::Heartbeat);
@@ -40,14 +42,11 @@ ChiefGrpcService::ChiefGrpcService(ChiefHandler* handler, const AccessGuard* gua
   Serve("Leave", &ChiefService::Leave);
   Serve("AcknowledgeEvaluation", &ChiefService::AcknowledgeEvaluation);
   Serve("SetMode", &ChiefService::SetMode);
+  Serve("ProposeJob", &ChiefService::ProposeJob);
   Serve("GetJobStatus", &ChiefService::GetJobStatus);
-  const char* const service = v1::ChiefService::service_full_name();
-  MarkMethodStreamed(MethodIndex(service, "EndTraining"),
-                     calls_.Unary<v1::EndTrainingRequest, v1::EndTrainingResponse>(
-                         FullMethodName(service, "EndTraining"),
-                         [this](const auto& request, auto* response, CallerKind kind) {
-                           return EndTrainingOf(request, response, kind);
-                         }));
+  ServeChange("EndTraining", &ChiefService::EndTraining);
+  ServeChange("SaveSnapshot", &ChiefService::SaveSnapshot);
+  ServeAnnouncements();
   answers_ = Thread([this] { handler_->AnswerWaiting(stop_); });
 }
 
@@ -91,13 +90,44 @@ void ChiefGrpcService::ServeWaiting(
   MarkMethodRawCallback(MethodIndex(service, method), handler());
 }
 
-absl::Status ChiefGrpcService::EndTrainingOf(const v1::EndTrainingRequest& request,
-                                             v1::EndTrainingResponse* response, CallerKind kind) {
-  if (kind != CallerKind::kOperator && !request.has_header()) {
-    return absl::PermissionDeniedError("EndTraining: expected the header of a member, found none");
-  }
-  RETURN_IF_ERROR(CheckRole("EndTraining", kind, request));
-  return handler_->EndTraining(request, response);
+// The handler does not know where a call comes from.
+void ChiefGrpcService::ServeAnnouncements() {
+  const char* const service = v1::ChiefService::service_full_name();
+  const std::string method = FullMethodName(service, "AnnounceHost");
+  MarkMethodStreamed(
+      MethodIndex(service, "AnnounceHost"),
+      GuardedCalls::Handler([this, method](grpc::ServerContext* context,
+                                           ByteCall* call) -> absl::Status {
+        ASSIGN_OR_RETURN(const CallerKind kind, calls_.Admit(method, *context));
+        v1::AnnounceHostRequest request;
+        RETURN_IF_ERROR(calls_.ReadOnly(method, kind, context, call, &request));
+        RETURN_IF_ERROR(CheckRole("AnnounceHost", kind, request));
+        v1::AnnounceHostResponse response;
+        RETURN_IF_ERROR(hosts_ == nullptr
+                            ? handler_->AnnounceHost(request, &response)
+                            : hosts_->Announce(request, HostOfPeer(context->peer()), &response));
+        GuardedCalls::Write(response, call);
+        return absl::OkStatus();
+      }));
+}
+
+template <typename Request, typename Response>
+void ChiefGrpcService::ServeChange(absl::string_view method,
+                                   absl::Status (ChiefService::*handle)(const Request&,
+                                                                        Response*)) {
+  const char* const service = v1::ChiefService::service_full_name();
+  MarkMethodStreamed(MethodIndex(service, method),
+                     calls_.Unary<Request, Response>(
+                         FullMethodName(service, method),
+                         [this, name = std::string(method), handle](
+                             const Request& request, Response* response, CallerKind kind) {
+                           if (kind != CallerKind::kOperator && !request.has_header()) {
+                             return absl::PermissionDeniedError(absl::StrCat(
+                                 name, ": expected the header of a member, found none"));
+                           }
+                           const absl::Status own = CheckRole(name, kind, request);
+                           return own.ok() ? (handler_->*handle)(request, response) : own;
+                         }));
 }
 
 }  // namespace keelson

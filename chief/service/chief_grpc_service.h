@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "chief/servers/announced_hosts.h"
 #include "chief/service/chief_handler.h"
 #include "core/base/stop_signal.h"
 #include "core/base/thread.h"
@@ -21,8 +22,10 @@ namespace keelson {
 // wait (GetModel, AcquireWork) hold no thread; one thread of this object answers them.
 class ChiefGrpcService final : public v1::ChiefService::Service {
  public:
-  // Both outlive the service. `guard` checks the callers; null: everyone may call.
-  explicit ChiefGrpcService(ChiefHandler* handler, const AccessGuard* guard = nullptr);
+  // All outlive the service. `guard` checks the callers; null: everyone may call. `hosts` takes
+  // what processes say of where they are; null: the cluster lists them, and the handler refuses.
+  explicit ChiefGrpcService(ChiefHandler* handler, const AccessGuard* guard = nullptr,
+                            AnnouncedHosts* hosts = nullptr);
   ~ChiefGrpcService() override;
 
  private:
@@ -35,12 +38,15 @@ class ChiefGrpcService final : public v1::ChiefService::Service {
   void ServeWaiting(absl::string_view method,
                     ChiefHandler::Cancel (ChiefHandler::*begin)(
                         const Request&, std::function<void(absl::StatusOr<Response>)>));
-  // A member ends the training under its own name, which the handler checks; only an operator has
-  // none.
-  absl::Status EndTrainingOf(const v1::EndTrainingRequest& request,
-                             v1::EndTrainingResponse* response, CallerKind kind);
+  void ServeAnnouncements();
+  // Serves a change of the job's course. A member makes it under its own name, which the handler
+  // checks; only an operator has none.
+  template <typename Request, typename Response>
+  void ServeChange(absl::string_view method,
+                   absl::Status (ChiefService::*handle)(const Request&, Response*));
 
   ChiefHandler* const handler_;
+  AnnouncedHosts* const hosts_;
   GuardedCalls calls_;
   StopSignal stop_;
   Thread answers_;

@@ -79,6 +79,18 @@ TEST_F(ChiefGrpcServiceTest, ServesItsCallersByRole) {
   EXPECT_EQ(ConnectAs("evaluator")->EndTraining({}, &ended).code(),
             absl::StatusCode::kPermissionDenied)
       << "a member ends the training under its own name";
+  v1::SaveSnapshotRequest save;
+  v1::SaveSnapshotResponse saved;
+  EXPECT_EQ(ConnectAs("worker")->SaveSnapshot(save, &saved).code(),
+            absl::StatusCode::kPermissionDenied);
+  *save.mutable_header() = HeaderOf(kAWorker);
+  EXPECT_EQ(ConnectAs("worker")->SaveSnapshot(save, &saved).code(),
+            absl::StatusCode::kFailedPrecondition)
+      << "the job does not train";
+  v1::EndTrainingRequest end;
+  *end.mutable_header() = HeaderOf(kAWorker);
+  EXPECT_EQ(ConnectAs("worker")->EndTraining(end, &ended).code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(ChiefGrpcServiceTest, ALongReportIsRefusedUnread) {
@@ -153,6 +165,57 @@ TEST_F(ChiefGrpcServiceTest, OnlyAMemberScoresSnapshots) {
   coordinator_.evaluations()->SetSnapshotStep(12);
   EXPECT_EQ(evaluator->AcknowledgeEvaluation(request, &response), absl::OkStatus());
   EXPECT_EQ(coordinator_.reports()->GetStatus().evaluated_step, 12);
+}
+
+v1::AnnounceHostRequest AnnouncementOf(const Task& task) {
+  v1::AnnounceHostRequest request;
+  *request.mutable_header()->mutable_task() = TaskToProto(task);
+  request.mutable_header()->set_incarnation(5);
+  request.set_config_hash(kHash);
+  request.set_hosts(2);
+  request.set_port(4711);
+  return request;
+}
+
+TEST_F(ChiefGrpcServiceTest, ProcessesSayWhereTheyAre) {
+  ClusterSpec cluster;
+  cluster.self = {Role::kChief, 0};
+  cluster.distributed = true;
+  cluster.chief[0] = "node0:29500";
+  cluster.world_size = cluster.min_workers = 2;
+  AnnouncedHosts hosts(cluster, kHash, &clock_);
+  const AccessGuard with_token({"a-job-token-of-a-test", ""});
+  ChiefGrpcService service(&handler_, &with_token, &hosts);
+  const auto server = Start(&service, &with_token);
+  const auto announce = [&](const std::string& role, const std::string& token,
+                            const std::string& protocol = kProtocol) {
+    Credentials credentials = CredentialsAs(role);
+    credentials.claim.job_token = token;
+    credentials.claim.protocol = protocol;
+    const auto chief = ConnectChiefService(absl::StrCat("127.0.0.1:", server->port()), credentials);
+    v1::AnnounceHostResponse response;
+    const absl::Status status = chief->AnnounceHost(AnnouncementOf({Role::kWorker, 0}), &response);
+    return status.ok() ? response.address() : std::string(status.message());
+  };
+  // It is on the leader's machine.
+  EXPECT_EQ(announce("worker", "a-job-token-of-a-test"), "node0:4711");
+  EXPECT_THAT(announce("worker", ""), HasSubstr("the job's token is needed"));
+  EXPECT_THAT(announce("worker", "another-token-of-a-test"), HasSubstr("is not that of the job"));
+  EXPECT_THAT(announce("evaluator", "a-job-token-of-a-test"),
+              HasSubstr("AnnounceHost: not for \"evaluator\""));
+  EXPECT_THAT(announce("worker", "a-job-token-of-a-test", "999"),
+              HasSubstr("of another build: expected message protocol"));
+}
+
+TEST_F(ChiefGrpcServiceTest, AChiefWhoseClusterListsItsTasksTakesNoAnnouncement) {
+  v1::AnnounceHostResponse response;
+  EXPECT_THAT(std::string(ConnectAs("worker")
+                              ->AnnounceHost(AnnouncementOf({Role::kWorker, 0}), &response)
+                              .message()),
+              HasSubstr("AnnounceHost: this chief's cluster lists the addresses of its tasks"));
+  EXPECT_EQ(
+      ConnectAs("worker")->AnnounceHost(AnnouncementOf({Role::kEvaluator, 0}), &response).code(),
+      absl::StatusCode::kPermissionDenied);
 }
 
 TEST_F(ChiefGrpcServiceTest, NobodyChangesAModeWithoutTheRoleOrEndsTrainingWithoutAMembership) {

@@ -5,8 +5,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "chief/proposal/job_proposals.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/cluster/logged_name.h"
 #include "core/cluster/membership_id.h"
 #include "core/cluster/task_proto.h"
 
@@ -16,6 +18,8 @@ namespace {
 constexpr absl::Duration kLongestWait = absl::Seconds(20);
 // The longest wait until the servers hold what a successor must know.
 constexpr absl::Duration kStoreWait = absl::Seconds(2);
+// A large model's snapshot takes minutes; the caller's deadline is somewhat later.
+constexpr absl::Duration kLongestSave = absl::Minutes(10);
 constexpr size_t kLongestReason = 1000;
 
 absl::Duration BoundedWait(const google::protobuf::Duration& wait) {
@@ -76,6 +80,11 @@ WorkerReport ReportFromProto(const v1::WorkerProgress& progress) {
   for (const v1::RefusedPush& push : progress.refused()) {
     report.refused.push_back({push.lease_id(), push.step(), push.attempt()});
   }
+  // A member that does not check the names of its values is as good as one that logs none.
+  for (const v1::LoggedValue& value : progress.logged()) {
+    if (!CheckLoggedName(value.name()).ok()) continue;
+    report.logged.push_back({value.name(), value.step(), value.value()});
+  }
   report.figures = progress.figures();
   return report;
 }
@@ -121,6 +130,7 @@ v1::MemberStatus MemberToProto(const Member& member, const CoordinatorStatus& st
 v1::ServerStatus ServerToProto(const ServerView& server) {
   v1::ServerStatus proto;
   *proto.mutable_task() = TaskToProto(server.task);
+  if (server.host.has_value()) *proto.mutable_host() = TaskToProto(*server.host);
   proto.set_address(server.address);
   proto.set_state(std::string(ServerKindName(server.kind)));
   proto.set_since(SecondsOf(server.since));
@@ -133,6 +143,14 @@ v1::ServerStatus ServerToProto(const ServerView& server) {
   proto.set_clients(server.clients);
   *proto.mutable_tables() = server.tables;
   return proto;
+}
+
+// What a member that knows this version of the shards' addresses must be told.
+template <typename Response>
+void TellServers(const ShardAddresses& shards, uint64_t known, Response* response) {
+  const VersionedAddresses news = shards.NewsFor(known);
+  response->set_servers_version(news.version);
+  for (const std::string& address : news.addresses) response->add_ps_addresses(address);
 }
 
 v1::StateVersions VersionsToProto(const StateVersions& state_versions) {
@@ -226,6 +244,8 @@ v1::GetModelResponse ChiefHandler::ModelResponse(const ModelLocation& model) con
   response.set_member_epoch(coordinator_->roster()->epoch());
   for (const std::string& address : model.ps_addresses) response.add_ps_addresses(address);
   response.set_phase(JobPhaseToProto(coordinator_->control()->phase()));
+  response.set_train_records(model.train_records);
+  response.set_servers_version(model.servers_version);
   return response;
 }
 
@@ -239,6 +259,7 @@ absl::Status ChiefHandler::Heartbeat(const v1::HeartbeatRequest& request,
   response->set_error(coordinator_->control()->error());
   *response->mutable_state_versions() = VersionsToProto(coordinator_->persistence()->versions());
   SetDuration(coordinator_->members()->HeartbeatInterval(), response->mutable_next_after());
+  TellServers(*coordinator_->shards(), request.servers_version(), response);
   return absl::OkStatus();
 }
 
@@ -249,7 +270,7 @@ absl::Status ChiefHandler::AcquireWork(const v1::AcquireWorkRequest& request,
                    coordinator_->requests()->AcquireWork(
                        task, MembershipIdOf(request.header()), ReportFromProto(request.progress()),
                        BoundedWait(request.max_wait()), request.sequence()));
-  *response = WorkResponse(lease);
+  *response = WorkResponse(lease, request.servers_version());
   return absl::OkStatus();
 }
 
@@ -264,15 +285,18 @@ ChiefHandler::Cancel ChiefHandler::BeginAcquireWork(
   const auto id = coordinator_->requests()->RequestWork(
       *task, MembershipIdOf(request.header()), ReportFromProto(request.progress()),
       BoundedWait(request.max_wait()), request.sequence(),
-      [this, done](const absl::StatusOr<std::optional<WorkLease>>& lease) {
+      [this, done, servers_version = request.servers_version()](
+          const absl::StatusOr<std::optional<WorkLease>>& lease) {
         if (!lease.ok()) return done(lease.status());
-        done(WorkResponse(*lease));
+        done(WorkResponse(*lease, servers_version));
       });
   return CancelOf(id, std::move(done));
 }
 
-v1::AcquireWorkResponse ChiefHandler::WorkResponse(const std::optional<WorkLease>& lease) const {
+v1::AcquireWorkResponse ChiefHandler::WorkResponse(const std::optional<WorkLease>& lease,
+                                                   uint64_t servers_version) const {
   v1::AcquireWorkResponse response;
+  TellServers(*coordinator_->shards(), servers_version, &response);
   if (lease.has_value()) {
     response.set_lease_id(lease->id);
     for (const WorkTicket& ticket : lease->tickets) {
@@ -327,6 +351,18 @@ absl::Status ChiefHandler::EndTraining(const v1::EndTrainingRequest& request,
   return absl::OkStatus();
 }
 
+absl::Status ChiefHandler::SaveSnapshot(const v1::SaveSnapshotRequest& request,
+                                        v1::SaveSnapshotResponse* response) {
+  if (request.has_header()) {
+    ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+    RETURN_IF_ERROR(
+        coordinator_->members()->Heartbeat(task, MembershipIdOf(request.header()), WorkerReport()));
+  }
+  ASSIGN_OR_RETURN(const int64_t step, coordinator_->wishes()->Save(kLongestSave));
+  response->set_step(step);
+  return absl::OkStatus();
+}
+
 absl::Status ChiefHandler::Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
   return coordinator_->members()->Leave(task, MembershipIdOf(request.header()),
@@ -343,6 +379,11 @@ absl::Status ChiefHandler::AcknowledgeEvaluation(const v1::AcknowledgeEvaluation
       std::map<std::string, double>(request.metrics().begin(), request.metrics().end()));
   response->set_phase(JobPhaseToProto(coordinator_->control()->phase()));
   return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::ProposeJob(const v1::ProposeJobRequest& request,
+                                      v1::ProposeJobResponse* response) {
+  return AnswerProposal(config_, request, response);
 }
 
 absl::Status ChiefHandler::GetJobStatus(const v1::GetJobStatusRequest& request,

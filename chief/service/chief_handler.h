@@ -23,10 +23,11 @@ v1::JobPhase JobPhaseToProto(JobPhase phase);
 class ChiefHandler : public ChiefService {
  public:
   // `coordinator` outlives the handler. `servers` returns the state of the job's servers at any
-  // time; it may be null.
+  // time; it may be null. `config` is the job's, for those who propose one.
   explicit ChiefHandler(Coordinator* coordinator,
-                        std::function<std::vector<ServerView>()> servers = nullptr)
-      : coordinator_(coordinator), servers_(std::move(servers)) {}
+                        std::function<std::vector<ServerView>()> servers = nullptr,
+                        v1::TrainConfig config = {})
+      : coordinator_(coordinator), servers_(std::move(servers)), config_(std::move(config)) {}
 
   absl::Status Register(const v1::RegisterRequest& request,
                         v1::RegisterResponse* response) override;
@@ -49,18 +50,24 @@ class ChiefHandler : public ChiefService {
 
   absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) override;
   absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) override;
-  // Callers in this process always may; AccessPolicy decides for others.
+  // Callers in this process always may end the training and have snapshots written; AccessPolicy
+  // decides for others.
   absl::Status EndTraining(const v1::EndTrainingRequest& request,
                            v1::EndTrainingResponse* response) override;
+  absl::Status SaveSnapshot(const v1::SaveSnapshotRequest& request,
+                            v1::SaveSnapshotResponse* response) override;
   absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) override;
   absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                      v1::AcknowledgeEvaluationResponse* response) override;
+  absl::Status ProposeJob(const v1::ProposeJobRequest& request,
+                          v1::ProposeJobResponse* response) override;
   absl::Status GetJobStatus(const v1::GetJobStatusRequest& request,
                             v1::JobStatus* response) override;
 
  private:
   v1::GetModelResponse ModelResponse(const ModelLocation& model) const;
-  v1::AcquireWorkResponse WorkResponse(const std::optional<WorkLease>& lease) const;
+  v1::AcquireWorkResponse WorkResponse(const std::optional<WorkLease>& lease,
+                                       uint64_t servers_version) const;
   // How the wait of a request ends; null: it has been answered.
   template <typename Response>
   Cancel CancelOf(std::optional<MemberRequests::RequestId> id,
@@ -68,6 +75,7 @@ class ChiefHandler : public ChiefService {
 
   Coordinator* const coordinator_;
   const std::function<std::vector<ServerView>()> servers_;
+  const v1::TrainConfig config_;
 };
 
 }  // namespace keelson

@@ -44,7 +44,7 @@ class ChiefHandlerRequestsTest : public testing::Test {
     work.max_steps = 10;
     work.num_records = 25;
     work.batch_size = 10;
-    coordinator_.start()->StartTraining({Placement(), {"a:1", "b:2"}}, WorkLedger(work));
+    coordinator_.start()->StartTraining({Placement(), {"a:1", "b:2"}, 25}, WorkLedger(work));
   }
   void Count() {
     if (++answers_ == 2) both_answered_.Raise();
@@ -64,6 +64,7 @@ TEST_F(ChiefHandlerRequestsTest, WhatIsThereIsAnsweredAtOnce) {
   EXPECT_EQ(GetModel(7), nullptr);
   ASSERT_TRUE(model_.has_value() && model_->ok());
   EXPECT_EQ((*model_)->ps_addresses_size(), 2);
+  EXPECT_EQ((*model_)->train_records(), 25);
   EXPECT_EQ(AcquireWork(7), nullptr);
   ASSERT_TRUE(work_.has_value() && work_->ok());
   EXPECT_EQ((*work_)->tickets_size(), 1);

@@ -85,6 +85,42 @@ TEST_F(ChiefHandlerTest, ARequestWithoutATaskIsRefused) {
   EXPECT_EQ(handler_.Leave({}, &leave).code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(ChiefHandlerTest, MembersLearnOfServersThatTheyDoNotKnow) {
+  Register();
+  const auto heartbeat = [this](uint64_t known) {
+    v1::HeartbeatRequest request;
+    *request.mutable_header() = Header();
+    request.set_servers_version(known);
+    v1::HeartbeatResponse response;
+    EXPECT_EQ(handler_.Heartbeat(request, &response), absl::OkStatus());
+    return response;
+  };
+  const auto acquire = [this](uint64_t known) {
+    v1::AcquireWorkRequest request;
+    *request.mutable_header() = Header();
+    request.set_servers_version(known);
+    v1::AcquireWorkResponse response;
+    EXPECT_EQ(handler_.AcquireWork(request, &response), absl::OkStatus());
+    return response;
+  };
+  EXPECT_EQ(heartbeat(0).servers_version(), 0u);
+  StartTraining(1);
+  v1::GetModelRequest request;
+  *request.mutable_header() = Header();
+  v1::GetModelResponse model;
+  ASSERT_EQ(handler_.GetModel(request, &model), absl::OkStatus());
+  EXPECT_EQ(model.servers_version(), 1u);
+  EXPECT_EQ(heartbeat(1).ps_addresses_size(), 0);
+  EXPECT_EQ(acquire(1).ps_addresses_size(), 0);
+  coordinator_.shards()->Set({"a:1", "c:3"});
+  EXPECT_EQ(heartbeat(1).servers_version(), 2u);
+  EXPECT_THAT(heartbeat(1).ps_addresses(), testing::ElementsAre("a:1", "c:3"));
+  EXPECT_EQ(acquire(1).servers_version(), 2u);
+  EXPECT_THAT(acquire(1).ps_addresses(), testing::ElementsAre("a:1", "c:3"));
+  EXPECT_EQ(heartbeat(2).ps_addresses_size(), 0);
+  EXPECT_EQ(acquire(2).ps_addresses_size(), 0);
+}
+
 TEST_F(ChiefHandlerTest, GetModelTellsPlacementAndAddresses) {
   Register();
   v1::GetModelRequest request;
@@ -306,6 +342,8 @@ TEST_F(ChiefHandlerTest, AnIncarnationWithoutItsSecretIsRefusedByEveryCall) {
     EXPECT_TRUE(absl::IsAborted(handler_.Admit(refused(v1::AdmitRequest()), &admitted)));
     v1::EndTrainingResponse ended;
     EXPECT_TRUE(absl::IsAborted(handler_.EndTraining(refused(v1::EndTrainingRequest()), &ended)));
+    v1::SaveSnapshotResponse saved;
+    EXPECT_TRUE(absl::IsAborted(handler_.SaveSnapshot(refused(v1::SaveSnapshotRequest()), &saved)));
     v1::AcknowledgeEvaluationResponse acknowledged;
     EXPECT_TRUE(absl::IsAborted(handler_.AcknowledgeEvaluation(
         refused(v1::AcknowledgeEvaluationRequest()), &acknowledged)));
