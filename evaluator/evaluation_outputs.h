@@ -23,7 +23,7 @@
 #include "core/tensor/variable.h"
 #include "evaluator/evaluation_records.h"
 #include "evaluator/exporters.h"
-#include "evaluator/snapshot_scorer.h"
+#include "evaluator/scorer.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {

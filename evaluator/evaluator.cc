@@ -11,8 +11,8 @@
 #include "core/base/status_macros.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/config/train_config.h"
-#include "core/model/spec/model_spec.h"
 #include "evaluator/early_stopping.h"
+#include "evaluator/snapshot_scorer.h"
 
 namespace keelson {
 namespace {
@@ -47,10 +47,18 @@ absl::Status FinalSnapshotMissing(const std::string& model_dir, int64_t step,
 
 Evaluator::Evaluator(EvaluatorOptions options, ChiefService* chief, Device* device,
                      const Dataset* eval, const Clock* clock, const StopSignal* stop)
+    : Evaluator(
+          options, chief,
+          [config = options.config, files = options.file_system, device, eval, clock, stop] {
+            return SnapshotScorer::Create(config, device, eval, clock, stop, files);
+          },
+          clock, stop) {}
+
+Evaluator::Evaluator(EvaluatorOptions options, ChiefService* chief, ScorerFactory make_scorer,
+                     const Clock* clock, const StopSignal* stop)
     : options_(std::move(options)),
       chief_(chief),
-      device_(device),
-      eval_(eval),
+      make_scorer_(std::move(make_scorer)),
       clock_(clock),
       stop_(stop),
       directory_(options_.file_system, options_.config.checkpoint().model_dir(), clock),
@@ -63,7 +71,18 @@ Evaluator::Evaluator(EvaluatorOptions options, ChiefService* chief, Device* devi
       others_awaited_(options_.final_snapshot_patience, clock) {}
 
 absl::Status Evaluator::Run() {
+  const absl::Status status = RunUntilStopped();
+  if (status.ok() || absl::IsCancelled(status) || !stop_->raised()) return status;
+  // Such as storage that hung when the signal came: who was asked to stop has stopped.
+  LogWarning("while stopping: ", status.message());
+  return absl::CancelledError("by a signal");
+}
+
+absl::Status Evaluator::RunUntilStopped() {
   RETURN_IF_ERROR(Prepare());
+  // From here on a model directory that is away for a while is no bad configuration.
+  LogInfo("evaluating ", directory_.model_dir(), " on ", scorer_->num_records(), " records, ",
+          scorer_->computes());
   if (chief_ != nullptr) JoinChief();
   ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, LookForSnapshots());
   AcknowledgeEarlier(snapshots);
@@ -74,17 +93,16 @@ absl::Status Evaluator::Run() {
 
 absl::Status Evaluator::Prepare() {
   RETURN_IF_ERROR(RequireModelDir(options_.config));
-  ASSIGN_OR_RETURN(scorer_, SnapshotScorer::Create(options_.config, device_, eval_, clock_, stop_,
-                                                   options_.file_system));
-  ASSIGN_OR_RETURN(ModelSpec spec, InferModelSpec(options_.config.model()));
+  ASSIGN_OR_RETURN(scorer_, make_scorer_());
   EvaluationOutputs::Options outputs;
   outputs.self = options_.self;
   outputs.file_system = options_.file_system;
   outputs.config = options_.config;
-  outputs.variables = std::move(spec.variables);
+  outputs.variables = scorer_->variables();
   outputs.export_files = options_.export_files;
   outputs.lease_files = options_.lease_files;
   ASSIGN_OR_RETURN(outputs_, EvaluationOutputs::Open(std::move(outputs), &directory_, clock_));
+  if (options_.self.index == 0) scorer_->WriteForDashboard(directory_.model_dir());
   scored_ = std::make_unique<ScoredSnapshots>(&directory_, outputs_.get());
   for (const auto& [step, record] : outputs_->records()) {
     schedule_.Begun(StartOf(record));
@@ -101,7 +119,7 @@ void Evaluator::JoinChief() {
   options.new_membership = options_.new_membership;
   options.membership.config_hash = options_.config_hash;
   options.membership.peer = options_.peer;
-  options.membership.device = device_->name();
+  options.membership.device = scorer_->computes();
   options.heartbeat_interval = options_.heartbeat_interval;
   options.closing_interval = std::min(options_.heartbeat_interval, options_.poll_interval);
   link_ = std::make_unique<ChiefLink>(options, chief_, clock_);
@@ -265,7 +283,7 @@ absl::Status Evaluator::ScoreClaimed(const SnapshotInfo& snapshot, bool is_final
   }
   if (!absl::IsNotFound(status)) {
     WeightHistograms histograms;
-    SnapshotScorer::VariableCallback on_variable;
+    Scorer::VariableCallback on_variable;
     if (options_.config.train().histogram_steps() > 0) {
       on_variable = [&histograms](const VariableSpec& variable, absl::Span<const float> values) {
         histograms.emplace_back(absl::StrCat("weights/", variable.name), Histogram());

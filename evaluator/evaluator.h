@@ -31,8 +31,8 @@
 #include "evaluator/patience.h"
 #include "evaluator/schedule.h"
 #include "evaluator/scored_snapshots.h"
+#include "evaluator/scorer.h"
 #include "evaluator/snapshot_claims.h"
-#include "evaluator/snapshot_scorer.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
@@ -63,8 +63,12 @@ struct EvaluatorOptions {
 // snapshot that is being scored.
 class Evaluator {
  public:
-  // `chief` may be null: then only the model directory is watched. All outlive the evaluator;
-  // `device` is used by Run's thread only. `eval`: the records to score on.
+  // `chief` may be null: then only the model directory is watched. It, `clock` and `stop` outlive
+  // the evaluator. `make_scorer` is called once, by Run, whose thread alone uses the scorer.
+  Evaluator(EvaluatorOptions options, ChiefService* chief, ScorerFactory make_scorer,
+            const Clock* clock, const StopSignal* stop);
+  // The same for a model of layers: `device` and `eval`, the records to score on, outlive the
+  // evaluator too.
   Evaluator(EvaluatorOptions options, ChiefService* chief, Device* device, const Dataset* eval,
             const Clock* clock, const StopSignal* stop);
 
@@ -86,6 +90,7 @@ class Evaluator {
   absl::Status Run();
 
  private:
+  absl::Status RunUntilStopped();
   absl::Status Prepare();
   void JoinChief();
   absl::Status Watch();
@@ -116,15 +121,14 @@ class Evaluator {
 
   const EvaluatorOptions options_;
   ChiefService* const chief_;
-  Device* const device_;
-  const Dataset* const eval_;
+  const ScorerFactory make_scorer_;
   const Clock* const clock_;
   const StopSignal* const stop_;
   const CheckpointDirectory directory_;
 
   EvaluationSchedule schedule_;
   SnapshotClaims claims_;
-  std::unique_ptr<SnapshotScorer> scorer_;
+  std::unique_ptr<Scorer> scorer_;
   std::unique_ptr<EvaluationOutputs> outputs_;
   std::unique_ptr<ScoredSnapshots> scored_;
   std::unique_ptr<ChiefLink> link_;                   // null: no chief

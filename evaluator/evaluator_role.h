@@ -23,6 +23,8 @@ namespace keelson {
 struct EvaluatorFlags {
   std::string device = "auto";
   int compute_threads = 0;  // 0: one per core
+  int script_socket = -1;   // -1: no script computes the scores
+  bool directory_only = false;
   DashboardFlags dashboard;
   ServingFlags serving;
 };

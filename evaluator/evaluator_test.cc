@@ -18,6 +18,7 @@
 #include "core/device/factory/device_factory.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 #include "keelson/v1/event.pb.h"
 #include "testing/services/faulty_chief_service.h"
 #include "testing/tiny_model.h"
@@ -296,6 +297,59 @@ TEST_F(EvaluatorTest, AFileOfTheFinalSnapshotThatIsMissingIsAnErrorInTheEnd) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("data-00000-of-00001"));
 }
 
+// Pairs of a user and one of two items.
+class PairRecords : public Dataset {
+ public:
+  int64_t num_records() const override { return 6; }
+  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
+    *batch = Batch();
+    batch->features.resize(2);
+    for (const int64_t record : records) {
+      batch->features[0].ids.push_back(static_cast<uint64_t>(record));
+      batch->features[1].ids.push_back(static_cast<uint64_t>(record % 2));
+    }
+    return absl::OkStatus();
+  }
+};
+
+TEST_F(EvaluatorTest, TheFirstEvaluatorWritesWhatTheDashboardBeginsWith) {
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"pb(features {
+             name: "user"
+             id {}
+           }
+           features {
+             name: "item"
+             id {}
+           }
+           layers {
+             name: "query"
+             inputs: "user"
+             embedding { rows: 6 dim: 1 }
+           }
+           layers {
+             name: "found"
+             inputs: "item"
+             embedding { rows: 2 dim: 1 }
+           }
+           loss { kind: IN_BATCH_SOFTMAX queries: "query" items: "found" })pb",
+      options_.config.mutable_model()));
+  auto* const retrieval = options_.config.mutable_evaluation()->add_metrics()->mutable_retrieval();
+  retrieval->set_measure(v1::EvaluationConfig::Retrieval::RECALL);
+  retrieval->set_k(1);
+  retrieval->set_item_feature("item");
+  const PairRecords records;
+  stop_.Raise();
+  for (const int index : {1, 0}) {
+    options_.self.index = index;
+    Evaluator evaluator(options_, nullptr, device_.get(), &records, &clock_, &stop_);
+    EXPECT_EQ(evaluator.Run().code(), StatusCode::kCancelled);
+    EXPECT_EQ(FileExists(model_dir_ + "/eval/examples.json"), index == 0);
+    EXPECT_EQ(FileExists(model_dir_ + "/eval/items.columnar"), index == 0);
+  }
+  EXPECT_THAT(ReadRawFile(model_dir_ + "/eval/examples.json"), HasSubstr("\"user\":\"5\""));
+}
+
 // Looks for leases while it is read.
 class WatchingDataset : public Dataset {
  public:
@@ -386,6 +440,30 @@ TEST_F(EvaluatorTest, ADirectoryThatBecomesReadOnlyMeanwhileAsksForARestart) {
   EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
 }
 
+// When the state of the model directory is looked for, it is as if a signal came, and fails.
+class StopsWhenLookedAt : public FailingFileSystem {
+ public:
+  explicit StopsWhenLookedAt(StopSignal* stop) : stop_(stop) {}
+
+  absl::StatusOr<bool> Exists(const std::string& path) override {
+    if (BaseName(path) != "checkpoint") return FailingFileSystem::Exists(path);
+    stop_->Raise();
+    return absl::UnavailableError("it does not answer");
+  }
+
+ private:
+  StopSignal* const stop_;
+};
+
+TEST_F(EvaluatorTest, WhatFailsWhileItIsAskedToStopIsNoReasonForItsEnd) {
+  StopsWhenLookedAt files(&stop_);
+  options_.file_system = &files;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run(nullptr).code(), StatusCode::kCancelled);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("while stopping: it does not answer"));
+}
+
 TEST_F(EvaluatorTest, WhereNoLeaseCanBeWrittenItScoresWithout) {
   FailingFileSystem read_only;
   read_only.FailFrom(0);
@@ -398,6 +476,22 @@ TEST_F(EvaluatorTest, WhereNoLeaseCanBeWrittenItScoresWithout) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("reading the snapshot of step 100 without a lease: "));
   EXPECT_THAT(ScoredSteps(), ElementsAre(100));
+}
+
+TEST_F(EvaluatorTest, SaysThatItEvaluatesOnceItsFilesAreOpen) {
+  MarkDone(100);
+  Commit(100);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run(nullptr), absl::OkStatus());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr(absl::StrCat("evaluating ", model_dir_, " on ", records_.num_records(),
+                                     " records, cpu")));
+  FailingFileSystem away;
+  away.FailFrom(0);
+  options_.file_system = &away;
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(Run(nullptr).ok());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), ::testing::Not(HasSubstr("evaluating ")));
 }
 
 TEST_F(EvaluatorTest, AcknowledgesUntilTheChiefIsDone) {

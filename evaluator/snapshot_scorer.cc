@@ -1,30 +1,22 @@
 #include "evaluator/snapshot_scorer.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/job_state.h"
-#include "core/scoring/report.h"
 #include "core/stored_model/snapshot_rows.h"
+#include "evaluator/example_records.h"
+#include "evaluator/item_records.h"
 #include "evaluator/retrieval_scorer.h"
+#include "evaluator/snapshot_values.h"
 
 namespace keelson {
 namespace {
 
 absl::Status NoRecords() {
   return absl::InvalidArgumentError("evaluation: expected at least one record, found none");
-}
-
-absl::Status WrongVariable(const BundleReader& bundle, const VariableSpec& variable,
-                           absl::string_view found) {
-  return absl::InvalidArgumentError(absl::StrCat(bundle.prefix(), ": variable '", variable.name,
-                                                 "': the model expects float32 ",
-                                                 variable.shape.ToString(), ", found ", found));
 }
 
 }  // namespace
@@ -47,59 +39,36 @@ absl::StatusOr<ScoredSnapshot> SnapshotScorer::Score(const SnapshotInfo& snapsho
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle,
                    BundleReader::Open(snapshot.prefix, file_system_));
   ASSIGN_OR_RETURN(const uint64_t snapshot_id, ReadSnapshotId(*bundle));
-  RETURN_IF_ERROR(CheckVariables(*bundle));
-  RETURN_IF_ERROR(LoadVariables(*bundle, lease, on_variable));
+  RETURN_IF_ERROR(CheckVariables(*bundle, variables()));
+  RETURN_IF_ERROR(ReadVariables(*bundle, variables(), lease, clock_,
+                                [&](size_t i, absl::Span<const float> values) {
+                                  if (on_variable != nullptr) on_variable(variables()[i], values);
+                                  return model_->SetVariable(i, values);
+                                }));
   std::unique_ptr<SnapshotRows> rows;
   if (!model_->spec().tables.empty()) {
     ASSIGN_OR_RETURN(rows,
                      SnapshotRows::Open(config_, model_->spec(), snapshot.prefix, file_system_));
   }
   ASSIGN_OR_RETURN(EvaluationOutcome outcome, Evaluate(rows.get()));
-  ScoredSnapshot scored;
-  scored.record.step = outcome.report.step = snapshot.step;
-  scored.record.wall_time = outcome.report.time = clock_->Now();
-  scored.record.metrics = std::move(outcome.metrics);
-  scored.record.snapshot_id = snapshot_id;
-  scored.record.examples = outcome.report.examples;
-  scored.report = FormatReport(outcome.report);
-  scored.record.seconds = absl::ToDoubleSeconds(clock_->Monotonic() - start);
-  return scored;
+  return MakeScoredSnapshot(std::move(outcome), snapshot.step, snapshot_id, clock_->Now(),
+                            clock_->Monotonic() - start);
 }
 
-absl::Status SnapshotScorer::CheckVariables(const BundleReader& bundle) const {
-  std::map<std::string, TensorInfo> stored;
-  for (TensorInfo& tensor : bundle.List()) stored.emplace(tensor.name, std::move(tensor));
-  for (const VariableSpec& variable : model_->variables()) {
-    const auto found = stored.find(variable.name);
-    if (found == stored.end()) return WrongVariable(bundle, variable, "none");
-    const TensorInfo& tensor = found->second;
-    if (tensor.dtype != BundleDtype::kFloat32 || tensor.shape != variable.shape) {
-      return WrongVariable(bundle, variable,
-                           absl::StrCat(DtypeName(tensor.dtype), " ", tensor.shape.ToString()));
-    }
+void SnapshotScorer::WriteForDashboard(const std::string& model_dir) const {
+  const RecordSchema& records = model_->spec().records;
+  const absl::Status examples = WriteExamples(model_dir, *eval_, records, file_system_);
+  if (!examples.ok()) LogWarning("no examples for the dashboard: ", examples.message());
+  for (const MetricSpec& metric : metrics_) {
+    if (!metric.is_retrieval()) continue;
+    const absl::Status items = WriteItemRecords(model_dir, *eval_, num_records(), records,
+                                                metric.retrieval.item_feature, file_system_);
+    if (!items.ok()) LogWarning("no items for the dashboard: ", items.message());
+    return;
   }
-  return absl::OkStatus();
 }
 
-absl::Status SnapshotScorer::LoadVariables(const BundleReader& bundle, SnapshotLease* lease,
-                                           const VariableCallback& on_variable) {
-  for (size_t i = 0; i < model_->variables().size(); ++i) {
-    KeepUp(lease);
-    const VariableSpec& variable = model_->variables()[i];
-    ASSIGN_OR_RETURN(const Tensor values, bundle.ReadTensor(variable.name));
-    if (on_variable != nullptr) on_variable(variable, values.span());
-    RETURN_IF_ERROR(model_->SetVariable(i, values.span()));
-  }
-  return absl::OkStatus();
-}
-
-void SnapshotScorer::KeepUp(SnapshotLease* lease) const {
-  if (lease == nullptr || lease->expires() - clock_->Now() > SnapshotLease::kDuration / 2) return;
-  const absl::Status status = lease->Renew();
-  if (!status.ok()) LogWarning("the snapshot may be deleted: ", status.message());
-}
-
-int64_t SnapshotScorer::NumRecords() const {
+int64_t SnapshotScorer::num_records() const {
   const int64_t all = eval_->num_records();
   // Uses no product, which may overflow.
   const int64_t batches = (all + batch_size_ - 1) / batch_size_;
@@ -118,6 +87,9 @@ absl::StatusOr<EvaluationOutcome> SnapshotScorer::Evaluate(RowSource* rows) {
     return absl::OkStatus();
   }));
   EvaluationOutcome outcome = tally.Finish();
+  for (WrongExample& example : outcome.report.wrong) {
+    ASSIGN_OR_RETURN(example.columns, eval_->ReadColumns(example.record));
+  }
   if (retrieval.empty()) return outcome;
   RETURN_IF_ERROR(ForEachBatch(rows, [&](int64_t) { return retrieval.AddQueries(batch_); }));
   retrieval.AddTo(&outcome);
@@ -126,7 +98,7 @@ absl::StatusOr<EvaluationOutcome> SnapshotScorer::Evaluate(RowSource* rows) {
 
 absl::Status SnapshotScorer::ForEachBatch(RowSource* rows,
                                           absl::FunctionRef<absl::Status(int64_t first)> use) {
-  const int64_t end = NumRecords();
+  const int64_t end = num_records();
   std::vector<int64_t> records;
   for (int64_t begin = 0; begin < end; begin += batch_size_) {
     if (stop_->raised()) return absl::CancelledError("while scoring a snapshot");

@@ -4,7 +4,6 @@
 #define KEELSON_EVALUATOR_SNAPSHOT_SCORER_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,7 +15,6 @@
 #include "absl/types/span.h"
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
-#include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/snapshot_info.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/data/dataset.h"
@@ -28,25 +26,14 @@
 #include "core/model/spec/row_indexer.h"
 #include "core/scoring/evaluation_tally.h"
 #include "core/tensor/variable.h"
-#include "evaluator/metrics_log.h"
+#include "evaluator/scorer.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
 
-struct ScoredSnapshot {
-  EvaluationRecord record;
-  // The text of FormatReport, for WriteReport.
-  std::string report;
-};
-
-// Not thread-safe.
-class SnapshotScorer {
+// With a model of layers, on a device.
+class SnapshotScorer : public Scorer {
  public:
-  // Called with each variable and its values, in the model's order, while a snapshot is read. They
-  // are valid during the call.
-  using VariableCallback =
-      std::function<void(const VariableSpec& variable, absl::Span<const float> values)>;
-
   // `config` is final. `file_system` is that of the snapshots. All outlive the scorer.
   // INVALID_ARGUMENT: there are no evaluation records (`eval` is null or empty), or the errors of
   // Model::Create and InferMetrics.
@@ -54,13 +41,17 @@ class SnapshotScorer {
       const v1::TrainConfig& config, Device* device, const Dataset* eval, const Clock* clock,
       const StopSignal* stop, FileSystem* file_system = FileSystem::Real());
 
-  // Scores the first evaluation.steps batches, or all. `lease` (may be null) is renewed while the
-  // snapshot is read. A snapshot that is deleted meanwhile stays readable. `on_variable` may be
-  // null. Errors, naming the file or the variable: NOT_FOUND: a file of the snapshot is missing.
-  // DATA_LOSS: it is damaged. INVALID_ARGUMENT: it has not the model's variables, or the records do
-  // not fit the model. CANCELLED: stopped. Otherwise the device's errors and those of file.h.
+  const std::vector<MetricSpec>& metrics() const { return metrics_; }
+
+  const std::vector<VariableSpec>& variables() const override { return model_->variables(); }
+  std::string computes() const override { return device_->name(); }
+  // Those of the first evaluation.steps batches, or all.
+  int64_t num_records() const override;
+  // Scores these records. Other errors: the device's.
   absl::StatusOr<ScoredSnapshot> Score(const SnapshotInfo& snapshot, SnapshotLease* lease = nullptr,
-                                       const VariableCallback& on_variable = nullptr);
+                                       const VariableCallback& on_variable = nullptr) override;
+  // Some of the records, and the items that it finds.
+  void WriteForDashboard(const std::string& model_dir) const override;
 
  private:
   SnapshotScorer(Device* device, std::unique_ptr<Model> model, std::vector<MetricSpec> metrics,
@@ -79,11 +70,6 @@ class SnapshotScorer {
         file_system_(file_system),
         row_indexer_(TableFeaturesOf(model_->spec())) {}
 
-  absl::Status CheckVariables(const BundleReader& bundle) const;
-  absl::Status LoadVariables(const BundleReader& bundle, SnapshotLease* lease,
-                             const VariableCallback& on_variable);
-  void KeepUp(SnapshotLease* lease) const;
-  int64_t NumRecords() const;
   // `rows` may be null: the model has no tables.
   absl::StatusOr<EvaluationOutcome> Evaluate(RowSource* rows);
   // Calls `use` when batch_ has the records from `first` on, and the model the rows of them.

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_testing.h"
@@ -83,6 +84,35 @@ TEST_F(SnapshotScorerTest, ReportsWhatIsWrong) {
   EXPECT_EQ(json["wrong"][0]["record"], 2);
   EXPECT_EQ(json["wrong"][0]["input"],
             nlohmann::json::parse(R"({"shape": [2], "values": [255, 0]})"));
+}
+
+// Records that are made of a column.
+class NamedRecords : public Dataset {
+ public:
+  explicit NamedRecords(const Dataset* records) : records_(records) {}
+
+  int64_t num_records() const override { return records_->num_records(); }
+  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
+    return records_->Read(records, batch);
+  }
+  absl::StatusOr<RecordColumns> ReadColumns(int64_t record) const override {
+    return RecordColumns{{"name", {absl::StrCat("record ", record)}}};
+  }
+
+ private:
+  const Dataset* const records_;
+};
+
+TEST_F(SnapshotScorerTest, ReportsTheColumnsOfWhatIsWrong) {
+  WriteTinyBundle(prefix_, 3);
+  const NamedRecords records(&records_);
+  const auto scorer =
+      SnapshotScorer::Create(TinyConfig("unused"), device_.get(), &records, &clock_, &stop_);
+  ASSERT_TRUE(scorer.ok()) << scorer.status();
+  const auto scored = (*scorer)->Score({7, prefix_, absl::Time()});
+  ASSERT_TRUE(scored.ok()) << scored.status();
+  EXPECT_EQ(nlohmann::json::parse(scored->report)["wrong"][0]["columns"],
+            nlohmann::json::parse(R"([{"name": "name", "count": 1, "texts": ["record 2"]}])"));
 }
 
 TEST_F(SnapshotScorerTest, ScoresAsManyBatchesAsItMay) {
