@@ -23,7 +23,7 @@
 #include "core/checkpoint/shard_state.h"
 #include "core/config/config_flags.h"
 #include "core/config/initial_values.h"
-#include "core/model/spec/model_spec.h"
+#include "core/model/spec/model_variables.h"
 #include "core/table/row_id.h"
 #include "core/tensor/table_spec.h"
 #include "core/tensor_files/name_list.h"
@@ -78,7 +78,7 @@ struct ImportedModel {
 absl::StatusOr<ImportedModel> ReadModel(const std::string& config_path) {
   ImportedModel model;
   ASSIGN_OR_RETURN(model.config, ResolveTrainConfig(config_path, {}));
-  ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(model.config.model()));
+  ASSIGN_OR_RETURN(const ModelVariables spec, InferVariables(model.config.model()));
   const v1::InitialValuesConfig& initial = model.config.initial_values();
   ASSIGN_OR_RETURN(model.variables, WithInitialValues(initial, spec.variables, spec.tables));
   ASSIGN_OR_RETURN(model.tables, TablesWithInitialValues(initial, spec.variables, spec.tables));

@@ -7,6 +7,7 @@
 #include "core/cluster/address.h"
 #include "core/cluster/cluster_spec.h"
 #include "core/cluster/consistency.h"
+#include "core/cluster/rank_environment.h"
 #include "core/cluster/tf_config.h"
 
 namespace keelson {
@@ -42,17 +43,22 @@ absl::StatusOr<ConsistencyMode> ResolveMode(ChiefService* chief, absl::string_vi
 }  // namespace
 
 absl::StatusOr<std::string> FindChief(const std::string& chief_flag,
-                                      std::optional<std::string> tf_config) {
+                                      const ClusterEnvironment& environment) {
   if (!chief_flag.empty()) {
     ASSIGN_OR_RETURN(const Address address, ParseAddress("--chief", chief_flag));
     return address.ToString();
   }
-  ASSIGN_OR_RETURN(const ClusterSpec cluster,
-                   ParseTfConfig(tf_config.value_or(""), /*expected_role=*/std::nullopt));
-  const std::optional<std::string> address = cluster.ChiefAddress();
-  if (address.has_value()) return *address;
+  ASSIGN_OR_RETURN(const ClusterSpec cluster, ParseTfConfig(environment.tf_config.value_or(""),
+                                                            /*expected_role=*/std::nullopt));
+  if (auto address = cluster.ChiefAddress(); address.has_value()) return *std::move(address);
+  if (!cluster.distributed) {
+    ASSIGN_OR_RETURN(const std::optional<ClusterSpec> ranked,
+                     ParseRankEnvironment(environment.ranks, std::nullopt));
+    if (ranked.has_value()) return ranked->ChiefAddress().value_or("");
+  }
   return absl::InvalidArgumentError(
-      "--chief: expected the chief's host:port, or a TF_CONFIG that has it; found neither");
+      "--chief: expected the chief's host:port, or a TF_CONFIG or RANK with MASTER_ADDR that say "
+      "it; found none of them");
 }
 
 absl::Status PrintStatus(ChiefService* chief, bool json, std::ostream* out) {
@@ -84,6 +90,13 @@ absl::Status EndTraining(ChiefService* chief, const std::string& reason, std::os
   RETURN_IF_ERROR(chief->EndTraining(request, &response));
   ASSIGN_OR_RETURN(const v1::JobStatus status, GetStatus(chief));
   *out << "training ends early: " << status.end_reason() << "\n";
+  return absl::OkStatus();
+}
+
+absl::Status SaveSnapshot(ChiefService* chief, std::ostream* out) {
+  v1::SaveSnapshotResponse response;
+  RETURN_IF_ERROR(chief->SaveSnapshot(v1::SaveSnapshotRequest(), &response));
+  *out << "snapshot of step " << response.step() << "\n";
   return absl::OkStatus();
 }
 

@@ -1,8 +1,8 @@
-// keelson_ctl: prints a running job's status, changes its mode, and ends its training.
+// keelson_ctl: prints a running job's status, changes its mode, has it saved, and ends its
+// training.
 #ifndef KEELSON_CLI_CTL_H_
 #define KEELSON_CLI_CTL_H_
 
-#include <optional>
 #include <ostream>
 #include <string>
 
@@ -10,13 +10,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/client/services/chief_service.h"
+#include "core/cluster/cluster_flags.h"
 
 namespace keelson {
 
-// The chief's address: --chief, or the one in TF_CONFIG; worker 0 of a cluster without a chief.
-// INVALID_ARGUMENT: neither names it, or one of them is malformed.
+// The chief's address: --chief, or the one in the environment: in TF_CONFIG, else what
+// ParseRankEnvironment reads; worker 0 of a cluster without a chief. INVALID_ARGUMENT: none names
+// it, or what counts is malformed. UNAVAILABLE: those of the two.
 absl::StatusOr<std::string> FindChief(const std::string& chief_flag,
-                                      std::optional<std::string> tf_config);
+                                      const ClusterEnvironment& environment);
 
 // The commands. Calls of `chief` do not wait; errors are those of its calls.
 
@@ -33,6 +35,10 @@ absl::Status ChangeMode(ChiefService* chief, absl::string_view mode, std::ostrea
 // chief was given. FAILED_PRECONDITION: the job does not train. PERMISSION_DENIED: the call needs
 // the job's token.
 absl::Status EndTraining(ChiefService* chief, const std::string& reason, std::ostream* out);
+
+// Has the chief write a snapshot, and prints its step. FAILED_PRECONDITION: the job does not train.
+// PERMISSION_DENIED: the call needs the job's token.
+absl::Status SaveSnapshot(ChiefService* chief, std::ostream* out);
 
 }  // namespace keelson
 

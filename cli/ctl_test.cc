@@ -29,6 +29,12 @@ class FakeChief : public FaultyChiefService {
     return error;
   }
 
+  absl::Status SaveSnapshot(const v1::SaveSnapshotRequest&,
+                            v1::SaveSnapshotResponse* response) override {
+    response->set_step(status.step());
+    return error;
+  }
+
   v1::JobStatus status;
   absl::Status error;
 };
@@ -62,6 +68,12 @@ TEST_F(CtlTest, TheEndIsTheFirstOneThatWasAskedFor) {
   out_.str("");
   ASSERT_TRUE(PrintStatus(&chief_, /*json=*/false, &out_).ok());
   EXPECT_THAT(out_.str(), HasSubstr("ends early  good enough\n"));
+}
+
+TEST_F(CtlTest, TheStepOfASnapshotIsPrinted) {
+  chief_.status.set_step(42);
+  ASSERT_TRUE(SaveSnapshot(&chief_, &out_).ok());
+  EXPECT_EQ(out_.str(), "snapshot of step 42\n");
 }
 
 TEST_F(CtlTest, StatusIsPrintedAsTextOrJson) {
@@ -122,6 +134,7 @@ TEST_F(CtlTest, ErrorsOfTheChiefArePassedOn) {
   EXPECT_EQ(ChangeMode(&chief_, "async", &out_), chief_.error);
   EXPECT_EQ(ChangeMode(&chief_, "sync", &out_), chief_.error);
   EXPECT_EQ(EndTraining(&chief_, "x", &out_), chief_.error);
+  EXPECT_EQ(SaveSnapshot(&chief_, &out_), chief_.error);
   EXPECT_EQ(out_.str(), "");
 }
 
@@ -129,15 +142,32 @@ TEST(FindChiefTest, TheFlagCountsMore) {
   const std::string tf_config =
       R"({"cluster": {"chief": ["c:2222"], "ps": ["p:2222"], "worker": ["w:2222"]},)"
       R"( "task": {"type": "worker", "index": 0}})";
-  EXPECT_EQ(*FindChief("other:1", tf_config), "other:1");
-  EXPECT_EQ(*FindChief("", tf_config), "c:2222");
+  EXPECT_EQ(*FindChief("other:1", {tf_config}), "other:1");
+  EXPECT_EQ(*FindChief("", {tf_config}), "c:2222");
 }
 
 TEST(FindChiefTest, WorkerZeroLeadsWhereThereIsNoChief) {
   const std::string tf_config =
       R"({"cluster": {"ps": ["p:2222"], "worker": ["w0:2222", "w1:2222"]},)"
       R"( "task": {"type": "worker", "index": 1}})";
-  EXPECT_EQ(*FindChief("", tf_config), "w0:2222");
+  EXPECT_EQ(*FindChief("", {tf_config}), "w0:2222");
+}
+
+TEST(FindChiefTest, RankZeroLeadsWhereProcessesAreNumbered) {
+  ClusterEnvironment environment;
+  environment.ranks.variables = {
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "m"}, {"MASTER_PORT", "23456"}};
+  EXPECT_EQ(*FindChief("", environment), "m:23456");
+  environment.tf_config = R"({"cluster": {"worker": ["w0:2222"]},)"
+                          R"( "task": {"type": "worker", "index": 0}})";
+  EXPECT_EQ(*FindChief("", environment), "w0:2222");
+  // The chief of a dynamic job is not in it, and is not that of another launcher.
+  environment.tf_config = R"({"cluster": {"worker": {}, "ps": []},)"
+                          R"( "task": {"type": "chief", "index": 0}})";
+  EXPECT_EQ(FindChief("", environment).status().code(), absl::StatusCode::kInvalidArgument);
+  environment.tf_config.reset();
+  environment.ranks.variables["MASTER_PORT"] = "x";
+  EXPECT_THAT(std::string(FindChief("", environment).status().message()), HasSubstr("MASTER_PORT"));
 }
 
 TEST(FindChiefTest, WhatNamesNoChiefIsRefused) {
@@ -152,7 +182,7 @@ TEST(FindChiefTest, WhatNamesNoChiefIsRefused) {
       {"host", std::nullopt, "--chief: "},
   };
   for (const auto& c : cases) {
-    const absl::Status status = FindChief(c.flag, c.tf_config).status();
+    const absl::Status status = FindChief(c.flag, {c.tf_config}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr(c.text));
   }

@@ -24,6 +24,12 @@ std::string TaskName(const v1::TaskId& task) {
   return absl::StrCat(absl::AsciiStrToLower(absl::StripPrefix(role, "ROLE_")), "-", task.index());
 }
 
+// "ps-0", or "shard-0 of chief-0" without parameter servers.
+std::string ShardText(const v1::ServerStatus& server) {
+  if (!server.has_host()) return TaskName(server.task());
+  return absl::StrCat("shard-", server.task().index(), " of ", TaskName(server.host()));
+}
+
 std::string StepText(const v1::JobStatus& status) {
   if (status.max_steps() <= 0) return absl::StrCat(status.step());
   const double done =
@@ -127,7 +133,7 @@ void AddMembers(const v1::JobStatus& status, TextTable* table) {
 void AddServers(const v1::JobStatus& status, TextTable* table) {
   table->AddRow({"task", "state", "restarts", "step", "values", "slots", "clients", "address"});
   for (const v1::ServerStatus& server : status.servers()) {
-    table->AddRow({TaskName(server.task()), server.state(), absl::StrCat(server.restarts()),
+    table->AddRow({ShardText(server), server.state(), absl::StrCat(server.restarts()),
                    absl::StrCat(server.shard_step()), BytesText(server.value_bytes()),
                    BytesText(server.slot_bytes()), absl::StrCat(server.clients()),
                    server.address()});

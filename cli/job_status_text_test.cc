@@ -89,6 +89,16 @@ TEST_F(JobStatusTextTest, TellsOfTheServers) {
               HasSubstr("ps-0  restoring  1         250   3.0 MiB  1.5 MiB  2        ps-0:2222\n"));
 }
 
+TEST_F(JobStatusTextTest, NamesTheTasksThatHostShards) {
+  v1::ServerStatus* server = status_.add_servers();
+  server->mutable_task()->set_role(v1::ROLE_PS);
+  server->mutable_task()->set_index(2);
+  server->mutable_host()->set_role(v1::ROLE_WORKER);
+  server->mutable_host()->set_index(1);
+  server->set_state("alive");
+  EXPECT_THAT(JobStatusText(status_), HasSubstr("\nshard-2 of worker-1  alive "));
+}
+
 TEST_F(JobStatusTextTest, TellsOfTheTables) {
   EXPECT_EQ(JobStatusText(status_).find("max/mean"), std::string::npos);
   for (const int64_t rows : {1000, 3000}) {

@@ -2,7 +2,6 @@
 // alone.
 
 #include <memory>
-#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/synchronization/mutex.h"
@@ -10,8 +9,10 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/base/stop_signal.h"
+#include "core/base/thread_waits.h"
 #include "core/startup/role_program.h"
 #include "dashboard/dashboard_flags.h"
+#include "programs/leader.h"
 #include "programs/single_process.h"
 #include "worker/worker_role.h"
 
@@ -19,31 +20,32 @@ namespace keelson {
 namespace {
 
 struct Flags {
-  ChiefFlags chief;
-  WorkerFlags worker;
+  LeaderFlags leader;
   bool chief_trains = false;
   DashboardFlags dashboard;
 };
 
 absl::Status RunChiefProgram(const RoleContext& context, const Flags& flags, StopSignal* stop) {
+  const bool trains = flags.chief_trains || context.cluster.collective();
+  if (context.config_from_script && (!context.cluster.distributed || trains)) {
+    return absl::InvalidArgumentError(
+        "--config=script: expected a cluster whose workers are scripts, found that this process "
+        "trains");
+  }
   if (!context.cluster.distributed) {
     LogInfo("no cluster: all roles run in this process");
-    return RunSingleProcess(context, flags.chief, flags.worker, flags.dashboard, stop);
+    return RunSingleProcess(context, flags.leader.chief, flags.leader.worker, flags.dashboard,
+                            stop);
   }
   if (flags.dashboard.port.has_value()) {
     return absl::InvalidArgumentError(
         "--dashboard_port: expected no cluster, in which the evaluator serves the dashboard");
   }
-  std::vector<Companion> companions;
   std::unique_ptr<DeviceGroup> devices;
-  if (flags.chief_trains) {
-    ASSIGN_OR_RETURN(devices, OpenWorkerDevices(flags.worker, context.cluster));
-    companions.push_back([&](ChiefService* chief, StopSignal* companion_stop) {
-      return RunWorkerRole(context, flags.worker, devices.get(), chief,
-                           GrpcParameterClients(context, flags.worker), companion_stop);
-    });
+  if (trains) {
+    ASSIGN_OR_RETURN(devices, OpenWorkerDevices(flags.leader.worker, context.cluster));
   }
-  return RunChiefRole(context, flags.chief, companions, stop);
+  return RunLeader(context, flags.leader, devices.get(), stop);
 }
 
 }  // namespace
@@ -51,17 +53,22 @@ absl::Status RunChiefProgram(const RoleContext& context, const Flags& flags, Sto
 
 int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  keelson::BoundSpinning(argv);
   keelson::Flags flags;
   keelson::RoleProgram program;
   program.role = keelson::Role::kChief;
+  program.takes_config_from_script = true;
   program.description =
       "Keelson's chief: forms the job, hands out work, takes snapshots and ends the job. Without "
       "TF_CONFIG and host flags it runs the whole job alone in this process.";
   program.add_flags = [&](CLI::App* app) {
-    keelson::AddChiefFlags(app, &flags.chief);
-    keelson::AddWorkerFlags(app, &flags.worker);
+    keelson::AddChiefFlags(app, &flags.leader.chief);
+    keelson::AddWorkerFlags(app, &flags.leader.worker);
+    keelson::AddShardFlags(app, &flags.leader.shard);
     keelson::AddJobDashboardFlags(app, &flags.dashboard);
-    app->add_flag("--chief_trains", flags.chief_trains, "The chief is a worker too");
+    app->add_flag("--chief_trains", flags.chief_trains,
+                  "The chief is a worker too, as it is without this where the "
+                  "cluster has no parameter servers");
   };
   program.run = [&](const keelson::RoleContext& context, keelson::StopSignal* stop) {
     return keelson::RunChiefProgram(context, flags, stop);

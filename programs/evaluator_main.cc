@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/base/stop_signal.h"
+#include "core/base/thread_waits.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/serving/prediction_server.h"
 #include "core/startup/health.h"
@@ -48,6 +49,7 @@ absl::Status RunEvaluator(const RoleContext& context, const EvaluatorFlags& flag
 
 int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  keelson::BoundSpinning(argv);
   keelson::EvaluatorFlags flags;
   keelson::RoleProgram program;
   program.role = keelson::Role::kEvaluator;
@@ -56,7 +58,7 @@ int main(int argc, char** argv) {
       "records, and serves the dashboard. Ends when the job is over and its final snapshot is "
       "scored.";
   program.add_flags = [&](CLI::App* app) { keelson::AddEvaluatorFlags(app, &flags); };
-  program.outside_job = [&] { return flags.dashboard.serve_only; };
+  program.outside_job = [&] { return flags.dashboard.serve_only || flags.directory_only; };
   program.run = [&](const keelson::RoleContext& context, keelson::StopSignal* stop) {
     return keelson::RunEvaluator(context, flags, stop);
   };

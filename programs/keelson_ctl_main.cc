@@ -1,11 +1,9 @@
-// keelson_ctl: prints a running job's status, changes its mode, and ends its training; prints a
-// configuration's model, and says what its fields are.
+// keelson_ctl: prints a running job's status, changes its mode, has it saved, and ends its
+// training; prints a configuration's model, and says what its fields are.
 
-#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -46,12 +44,6 @@ struct Flags {
   bool layers = false;
 };
 
-std::optional<std::string> TfConfig() {
-  const char* text = std::getenv("TF_CONFIG");
-  if (text == nullptr) return std::nullopt;
-  return std::string(text);
-}
-
 absl::StatusOr<Credentials> CredentialsOf(const Flags& flags) {
   Credentials credentials;
   credentials.claim.role = "operator";
@@ -69,7 +61,8 @@ absl::StatusOr<Credentials> CredentialsOf(const Flags& flags) {
 // Repeats `call` until the chief answers or the time is up: all calls are idempotent.
 absl::StatusOr<int> AskChief(const Flags& flags,
                              const std::function<absl::Status(ChiefService*)>& call) {
-  ASSIGN_OR_RETURN(const std::string address, FindChief(flags.chief, TfConfig()));
+  ASSIGN_OR_RETURN(const std::string address,
+                   FindChief(flags.chief, ClusterEnvironment::OfProcess()));
   ASSIGN_OR_RETURN(const Credentials credentials, CredentialsOf(flags));
   const absl::Duration timeout = absl::Seconds(flags.timeout_seconds);
   const std::unique_ptr<ChiefService> chief = ConnectChiefService(address, credentials, timeout);
@@ -89,7 +82,7 @@ void AddCommands(CLI::App* app, Flags* flags, Command* command) {
   app->add_option("--timeout", flags->timeout_seconds, "Seconds to wait for an answer, default 5")
       ->check(CLI::Range(0.001, 3600.0));
   app->add_option("--auth_token_file", flags->auth_token_file,
-                  "File with the token of those who may change the job, for mode and end");
+                  "File with the token of those who may change the job, for mode, end and save");
   app->add_option("--job_token_file", flags->job_token_file,
                   "File with the token of the job's tasks, which does as well")
       ->envname("KEELSON_JOB_TOKEN_FILE");
@@ -130,6 +123,18 @@ void AddCommands(CLI::App* app, Flags* flags, Command* command) {
       return AskChief(*flags, [=](ChiefService* chief) {
         return EndTraining(chief, flags->reason, &std::cout);
       });
+    };
+  });
+}
+
+void AddSaveCommand(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* save = app->add_subcommand("save",
+                                       "Has the job write a snapshot now, of the steps that are "
+                                       "done, and waits for it. Needs one of "
+                                       "the tokens");
+  save->callback([=] {
+    *command = [=] {
+      return AskChief(*flags, [](ChiefService* chief) { return SaveSnapshot(chief, &std::cout); });
     };
   });
 }
@@ -193,10 +198,12 @@ int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   keelson::SetLogName("keelson_ctl");
   CLI::App app(
-      "Asks a running Keelson job where it stands, changes its mode, and ends its training.");
+      "Asks a running Keelson job where it stands, changes its mode, has it saved, and ends its "
+      "training.");
   keelson::Flags flags;
   keelson::Command command;
   keelson::AddCommands(&app, &flags, &command);
+  keelson::AddSaveCommand(&app, &flags, &command);
   keelson::AddModelCommand(&app, &flags, &command);
   keelson::AddExplainCommand(&app, &flags, &command);
   return keelson::RunCommandLine(&app, &command, argc, argv, &std::cout);

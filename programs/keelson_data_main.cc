@@ -34,9 +34,12 @@ absl::StatusOr<int> Done(const absl::Status& status) {
 }
 
 void AddFile(CLI::App* app, Flags* flags) {
-  app->add_option("FILE", flags->file.path, "CSV or TFRecord, plain or .gz")->required();
+  app->add_option("FILE", flags->file.path,
+                  "CSV or TFRecord, plain, .gz or .zst; for stats and inspect also npz or Parquet")
+      ->required();
   app->add_option("--format", flags->file.format,
-                  "csv or tf_record (default: tf_record when FILE ends with .tfrecord, else csv)");
+                  "csv, tf_record, npz or parquet (default: by the file's begin npz or parquet, "
+                  "tf_record when FILE ends with .tfrecord, else csv)");
   app->add_option(
       "--separator", flags->separator,
       "What is between columns: a character or \"tab\" (default: a comma, in FILE.tsv a "

@@ -8,8 +8,10 @@
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/base/thread_waits.h"
 
 int main(int argc, char** argv) {
+  keelson::BoundSpinning(argv);
   keelson::SetLogName("keelson_predict");
   CLI::App app(
       "Scores records with the model of a snapshot: a line for each, to standard output or to a "

@@ -56,7 +56,8 @@ absl::Status RunSingleProcess(const RoleContext& context, const ChiefFlags& chie
   server_options.model_dir = context.config.checkpoint().model_dir();
   ParameterHandler server(server_options, Clock::Real(), &server_end);
   ASSIGN_OR_RETURN(const std::unique_ptr<Chief> chief,
-                   MakeChief(context, chief_flags, {{"ps-0", "this process", &server}}, stop));
+                   MakeChief(context, chief_flags, {{"ps-0", "this process", &server}},
+                             /*proposed=*/nullptr, stop));
   MetricRegistry* const metrics = &context.telemetry->metrics;
   const MetricRegistry::Registration server_metrics = AddServerMetrics(metrics, &server);
   const MetricRegistry::Registration chief_metrics =

@@ -19,8 +19,9 @@ double DeviationOf(double sum, double squares, double count) {
 
 void ColumnSummary::Add(const ColumnValue& value) {
   ++rows_;
-  int64_t found = 0;
+  int64_t found = 0, width = 0;
   ForEachItem(value, "", [&](const ValueItem& item) {
+    ++width;
     if (item.kind == ValueItem::Kind::kMissing) return true;
     ++found;
     AddItem(item);
@@ -29,9 +30,13 @@ void ColumnSummary::Add(const ColumnValue& value) {
   values_ += found;
   if (found == 0) ++missing_;
   if (found > 1) has_lists_ = true;
+  if (found == 0 && width <= 1) return;
+  widths_differ_ = widths_differ_ || (width_ != 0 && width_ != width);
+  width_ = width;
 }
 
 void ColumnSummary::AddItem(const ValueItem& item) {
+  if (item.kind == ValueItem::Kind::kNumber) is_floating_ = true;
   float number = 0;
   if (!NumberOf(item, &number)) {
     ++texts_;

@@ -30,6 +30,10 @@ class ColumnSummary {
   // Single values: where a row has several, there are more than rows.
   int64_t values() const { return values_; }
   bool has_lists() const { return has_lists_; }
+  // Whether a value came as a number that is none of the whole ones, and has no text.
+  bool is_floating() const { return is_floating_; }
+  // The number of values that each row has which has any. 0: it differs.
+  int64_t width() const { return widths_differ_ ? 0 : width_; }
   // Whether every value is a number, or even a whole one. False without a value.
   bool all_numbers() const { return values_ > 0 && texts_ == 0; }
   bool all_whole() const { return all_numbers() && fractions_ == 0; }
@@ -60,7 +64,10 @@ class ColumnSummary {
   int64_t values_ = 0;
   int64_t texts_ = 0;  // that are no numbers
   int64_t fractions_ = 0;
+  int64_t width_ = 0;
+  bool widths_differ_ = false;
   bool has_lists_ = false;
+  bool is_floating_ = false;
   bool overflowed_ = false;
   absl::flat_hash_map<std::string, int64_t> counts_;
 

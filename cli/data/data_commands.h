@@ -17,7 +17,8 @@ namespace keelson {
 
 // Prints for each column its kind, how many rows have none, how many values differ, the extremes,
 // median and mean of numbers, and the most frequent values with their shares. `rows`: of the first
-// so many alone; 0: of all. Of a columnar file: DescribeColumnar.
+// so many alone; 0: of all. Columns of an npz or Parquet file that no model can take have their
+// type alone. Of a columnar file: DescribeColumnar.
 absl::Status PrintStatistics(const RowFileOptions& options, int64_t rows, FileSystem* file_system,
                              std::ostream* out);
 
@@ -32,7 +33,8 @@ struct ProposalOptions {
 // A configuration of a model of all columns that say something, which trains as it is: a network of
 // the standardised numbers and of a vector for each other value, and a weight for each of these
 // (Wide & Deep). A column of which nearly every row has another value is left out, and so is one
-// with a single value. INVALID_ARGUMENT: there is no such label, or nothing is left.
+// with a single value, or with lists of fractions that are not of one length. INVALID_ARGUMENT:
+// there is no such label, or nothing is left.
 absl::StatusOr<v1::TrainConfig> ProposeConfig(const ProposalOptions& options,
                                               FileSystem* file_system);
 // Prints it as text.
@@ -54,8 +56,8 @@ struct SplitOptions {
 // Writes each row into one of two files, which have the header too, and prints how many each has.
 // Depends on the rows and the seed alone. Of times all rows with the one that is at the fraction go
 // into the second file. INVALID_ARGUMENT: a fraction outside (0, 1), a file that
-// is there already, or that ends with ".gz"; no such column; `by` and
-// `time` both; a row without a time, or none with a time that is less than the one at the fraction.
+// is there already, or that ends with ".gz" or ".zst"; no such column; `by` and `time`
+// both; a row without a time, or none with a time that is less than the one at the fraction.
 absl::Status SplitRows(const SplitOptions& options, FileSystem* file_system, std::ostream* out);
 
 }  // namespace keelson

@@ -71,14 +71,18 @@ TEST_F(DataCommandsTest, StatisticsOfTfRecords) {
   EXPECT_THAT(table, HasSubstr("y       list of whole  50.0 %   2"));
 }
 
-TEST_F(DataCommandsTest, FilesOfColumnsOfAnotherKind) {
+TEST_F(DataCommandsTest, FilesOfColumnsAreNotSplit) {
+  const auto error = [&] {
+    std::ostringstream out;
+    return std::string(SplitRows({{"/d/a"}, "/d/b", "/d/c", 0.5}, &files_, &out).message());
+  };
   files_.SetContent("/d/a", std::string("PAR1\x15\0\x15", 7));
   EXPECT_EQ(
-      Statistics({"/d/a"}),
+      error(),
       "/d/a: expected CSV or TFRecord, found a Parquet file, which data { parquet {} } reads");
   files_.SetContent("/d/a", "PK\x03\x04");
   EXPECT_EQ(
-      Statistics({"/d/a"}),
+      error(),
       "/d/a: expected CSV or TFRecord, found an archive; those of NumPy data { npz {} } reads");
 }
 
@@ -86,7 +90,8 @@ TEST_F(DataCommandsTest, FilesThatCannotBeRead) {
   files_.SetContent("/d/a.csv", "a,b\n1,2\n3\n");
   EXPECT_EQ(Statistics({"/d/a.csv"}), "/d/a.csv:3:2: expected 2 columns, found 1");
   EXPECT_EQ(Statistics({"/d/a.csv", "json"}),
-            "--format: expected csv or tf_record, found \"json\"");
+            "--format: expected csv, tf_record, or, where nothing is split, npz or parquet, found "
+            "\"json\"");
   RowFileOptions separated = {"/d/a.csv"};
   separated.csv.set_separator("::");
   EXPECT_EQ(Statistics(separated), "--separator: expected one character or tab, found \"::\"");
@@ -276,6 +281,8 @@ TEST_F(DataCommandsTest, SplitsThatCannotBe) {
             "--fraction: expected a number between 0 and 1, found 1");
   EXPECT_EQ(error({{"/d/a.csv"}, "/d/b", "/d/c.gz"}),
             "/d/c.gz: expected a name without \".gz\", as plain files are written");
+  EXPECT_EQ(error({{"/d/a.csv"}, "/d/b.zst", "/d/c"}),
+            "/d/b.zst: expected a name without \".zst\", as plain files are written");
   EXPECT_EQ(error({{"/d/a.csv"}, "/d/b", "/d/c", 0.5, "x"}),
             "--by: expected a column of /d/a.csv, found \"x\"");
   EXPECT_EQ(error({{"/d/a.csv"}, "/d/b", "/d/c", 0.5, "a", 1, "b"}),

@@ -33,7 +33,12 @@ enum class Use { kNothing, kNumber, kId, kBag };
 Use UseOf(const ColumnSummary& column) {
   constexpr int64_t kFewRows = 100;
   if (column.distinct() + (column.missing() > 0 ? 1 : 0) < 2) return Use::kNothing;
-  if (column.has_lists()) return Use::kBag;
+  // Fractions are no ids, and such numbers have no text to be hashed by.
+  const bool lists_of_fractions = column.has_lists() && column.all_numbers() && !column.all_whole();
+  if (column.is_floating() || lists_of_fractions) {
+    return column.width() > 0 && column.all_numbers() ? Use::kNumber : Use::kNothing;
+  }
+  if (column.has_lists() || column.width() != 1) return Use::kBag;
   const bool fractions = column.all_numbers() && !column.all_whole();
   if (fractions) return Use::kNumber;
   const bool names_rows =
@@ -116,8 +121,12 @@ class Proposer {
     v1::DataConfig* const data = config_.mutable_data();
     data->set_data_dir(DirectoryOf(options_.file.path));
     data->add_train_files(BaseName(options_.file.path));
-    if (summary_.csv) {
+    if (summary_.format == kCsv) {
       *data->mutable_csv() = options_.file.csv;
+    } else if (summary_.format == kNpz) {
+      data->mutable_npz();
+    } else if (summary_.format == kParquet) {
+      data->mutable_parquet();
     } else {
       data->mutable_tf_record();
     }
@@ -132,12 +141,14 @@ class Proposer {
     const bool binary = column.distinct() == 2;
     const bool is_01 = column.all_whole() && column.min() == 0 && column.max() == 1;
     classes_ = !binary && column.all_numbers() ? 0 : static_cast<int64_t>(column.distinct());
-    if (classes_ > 0 && !is_01) {
+    if (binary && !is_01 && column.is_floating()) {
+      label.set_at_least(static_cast<float>(column.max()));
+    } else if (classes_ > 0 && !is_01) {
       std::set<std::string> values;
       for (const auto& value : column.Frequent(column.distinct())) values.insert(value.first);
       label.mutable_values()->Add(values.begin(), values.end());
     }
-    if (!label.column().empty() || label.values_size() > 0)
+    if (!label.column().empty() || label.values_size() > 0 || label.has_at_least())
       *config_.mutable_data()->add_labels() = label;
   }
 
@@ -164,6 +175,9 @@ class Proposer {
     number->set_log(skewed);
     number->set_mean(Rounded(mean));
     if (deviation > 0) number->set_stddev(Rounded(deviation));
+    // A list of floats has one mean for all of its numbers.
+    if (column.width() > 1) number->set_size(column.width());
+    count_ += column.width() + (column.missing() > 0 ? 1 : 0);
     if (column.missing() == 0) return;
     v1::DataConfig::ColumnValues* const missing = numbers_.add_columns();
     missing->set_column(name);
@@ -214,7 +228,7 @@ class Proposer {
       numbers_.set_name(FeatureName(kNumbers, &names_));
       v1::Feature* const feature = model->add_features();
       feature->set_name(numbers_.name());
-      feature->mutable_dense()->add_shape(numbers_.columns_size());
+      feature->mutable_dense()->add_shape(count_);
       *config_.mutable_data()->add_features() = numbers_;
       inputs.push_back(numbers_.name());
     }
@@ -311,6 +325,7 @@ class Proposer {
   std::string label_;
   int64_t classes_ = 0;  // of the label; 0: it is a number
   v1::DataConfig::FeatureColumns numbers_;
+  int64_t count_ = 0;                                  // of all numbers of a record
   std::vector<v1::LayerConfig> embeddings_, weights_;  // of each feature of ids
 };
 

@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "cli/data/data_commands.h"
 #include "core/base/file_system.h"
 #include "core/base/status_macros.h"
+#include "core/data/byte_stream.h"
 #include "core/data/columns/value_hash.h"
 #include "core/data/columns/value_items.h"
 #include "core/summary/tf_record.h"
@@ -49,9 +49,11 @@ absl::Status CheckSplit(const SplitOptions& options) {
     return absl::InvalidArgumentError("--time: expected no --by beside it, found both");
   }
   for (const std::string& path : {options.first, options.second}) {
-    if (!absl::EndsWith(path, ".gz")) continue;
+    if (!HasPackedSuffix(path)) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": expected a name without \".gz\", as plain files are written"));
+        absl::StrCat(path, ": expected a name without \"",
+                     absl::string_view(path).substr(WithoutPackedSuffix(path).size()),
+                     "\", as plain files are written"));
   }
   return absl::OkStatus();
 }

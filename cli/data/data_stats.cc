@@ -62,6 +62,10 @@ absl::Status PrintStatistics(const RowFileOptions& options, int64_t rows, FileSy
                   number(column.min()), number(column.Quantile(0.5)), number(column.max()),
                   number(column.mean()), FrequentText(column)});
   }
+  for (const FileColumn& column : summary.others) {
+    table.AddRow({absl::CHexEscape(column.name), absl::StrCat("not read: ", column.unreadable), "-",
+                  "-", "-", "-", "-", "-", ""});
+  }
   *out << summary.rows << " rows of " << options.path << "\n" << table.ToString();
   return absl::OkStatus();
 }

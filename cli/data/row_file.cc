@@ -8,8 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "core/base/status_macros.h"
+#include "core/data/byte_stream.h"
 #include "core/data/columnar_layout.h"
 #include "core/data/csv_line.h"
 #include "core/data/record_framing.h"
@@ -17,29 +17,42 @@
 namespace keelson {
 namespace {
 
+absl::StatusOr<std::string> ReadBegin(const std::string& path, size_t size,
+                                      FileSystem* file_system) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> file, file_system->OpenForRead(path));
+  std::string begin(std::min<uint64_t>(file->size(), size), '\0');
+  RETURN_IF_ERROR(file->Read(0, begin.size(), begin.data()));
+  return begin;
+}
+
+std::string FormatOfBegin(absl::string_view begin) {
+  return absl::StartsWith(begin, "PAR1")         ? kParquet
+         : absl::StartsWith(begin, "PK\x03\x04") ? kNpz
+                                                 : "";
+}
+
 absl::StatusOr<bool> IsCsv(const RowFileOptions& options) {
-  if (options.format == "csv") return true;
-  if (options.format == "tf_record") return false;
+  if (options.format == kCsv) return true;
+  if (options.format == kTfRecord) return false;
   if (!options.format.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--format: expected csv or tf_record, found \"", options.format, "\""));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--format: expected csv, tf_record, or, where nothing is split, npz or parquet, found \"",
+        options.format, "\""));
   }
-  const absl::string_view name = absl::StripSuffix(options.path, ".gz");
+  const absl::string_view name = WithoutPackedSuffix(options.path);
   return !absl::EndsWith(name, ".tfrecord") && !absl::EndsWith(name, ".tfrecords");
 }
 
 // Says what a file is that has columns of another kind.
 absl::Status CheckHasRows(const std::string& path, FileSystem* file_system) {
-  constexpr absl::string_view kParquet = "PAR1", kZip = "PK\x03\x04";
-  ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> file, file_system->OpenForRead(path));
-  std::string begin(std::min<uint64_t>(file->size(), kColumnarMagic.size()), '\0');
-  RETURN_IF_ERROR(file->Read(0, begin.size(), begin.data()));
+  ASSIGN_OR_RETURN(const std::string begin, ReadBegin(path, kColumnarMagic.size(), file_system));
+  const std::string format = FormatOfBegin(begin);
   const char* const found =
       begin == kColumnarMagic
           ? "a columnar file, which data { columnar {} } reads and \"keelson_data stats\" describes"
-      : absl::StartsWith(begin, kParquet) ? "a Parquet file, which data { parquet {} } reads"
-      : absl::StartsWith(begin, kZip)     ? "an archive; those of NumPy data { npz {} } reads"
-                                          : nullptr;
+      : format == kParquet ? "a Parquet file, which data { parquet {} } reads"
+      : format == kNpz     ? "an archive; those of NumPy data { npz {} } reads"
+                           : nullptr;
   if (found == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(path, ": expected CSV or TFRecord, found ", found));
@@ -52,6 +65,11 @@ absl::Status CheckSeparator(const std::string& separator) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> FormatByContent(const std::string& path, FileSystem* file_system) {
+  ASSIGN_OR_RETURN(const std::string begin, ReadBegin(path, 4, file_system));
+  return FormatOfBegin(begin);
+}
 
 absl::StatusOr<std::unique_ptr<RowFile>> RowFile::Open(const RowFileOptions& options,
                                                        FileSystem* file_system) {

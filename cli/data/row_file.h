@@ -21,10 +21,16 @@
 
 namespace keelson {
 
+inline constexpr char kCsv[] = "csv", kTfRecord[] = "tf_record", kNpz[] = "npz",
+                      kParquet[] = "parquet";
+
+// kNpz or kParquet where a file begins as these do, otherwise empty. Errors: those of reading it.
+absl::StatusOr<std::string> FormatByContent(const std::string& path, FileSystem* file_system);
+
 struct RowFileOptions {
   std::string path;
   // "csv" or "tf_record"; empty: tf_record where the name ends with ".tfrecord" or ".tfrecords",
-  // with or without ".gz", otherwise csv.
+  // packed or not, otherwise csv.
   std::string format = {};
   v1::DataConfig::Csv csv = {};
 };

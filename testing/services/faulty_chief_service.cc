@@ -45,6 +45,11 @@ absl::Status FaultyChiefService::EndTraining(const v1::EndTrainingRequest& reque
   return Forward(&ChiefService::EndTraining, request, response);
 }
 
+absl::Status FaultyChiefService::SaveSnapshot(const v1::SaveSnapshotRequest& request,
+                                              v1::SaveSnapshotResponse* response) {
+  return Forward(&ChiefService::SaveSnapshot, request, response);
+}
+
 absl::Status FaultyChiefService::Leave(const v1::LeaveRequest& request,
                                        v1::LeaveResponse* response) {
   return Forward(&ChiefService::Leave, request, response);
@@ -53,6 +58,16 @@ absl::Status FaultyChiefService::Leave(const v1::LeaveRequest& request,
 absl::Status FaultyChiefService::AcknowledgeEvaluation(
     const v1::AcknowledgeEvaluationRequest& request, v1::AcknowledgeEvaluationResponse* response) {
   return Forward(&ChiefService::AcknowledgeEvaluation, request, response);
+}
+
+absl::Status FaultyChiefService::ProposeJob(const v1::ProposeJobRequest& request,
+                                            v1::ProposeJobResponse* response) {
+  return Forward(&ChiefService::ProposeJob, request, response);
+}
+
+absl::Status FaultyChiefService::AnnounceHost(const v1::AnnounceHostRequest& request,
+                                              v1::AnnounceHostResponse* response) {
+  return Forward(&ChiefService::AnnounceHost, request, response);
 }
 
 absl::Status FaultyChiefService::GetJobStatus(const v1::GetJobStatusRequest& request,

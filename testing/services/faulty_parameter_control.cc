@@ -52,6 +52,32 @@ absl::Status FaultyParameterControl::CommitRound(const v1::CommitRoundRequest& r
   return Forward(&ParameterControl::CommitRound, request, response);
 }
 
+absl::Status FaultyParameterControl::ReplicateShard(const v1::ReplicateShardRequest& request,
+                                                    v1::InitializeShardResponse* response) {
+  return Forward(&ParameterControl::ReplicateShard, request, response);
+}
+
+absl::Status FaultyParameterControl::ReplicateRound(const v1::ReplicateRoundRequest& request,
+                                                    v1::ReplicateRoundResponse* response) {
+  return Forward(&ParameterControl::ReplicateRound, request, response);
+}
+
+absl::Status FaultyParameterControl::ReadShard(const v1::ReadShardRequest& request,
+                                               ShardSink sink) {
+  v1::InitializeChunk none;
+  return Call(request, &none, [&] {
+    return server_ == nullptr ? absl::OkStatus() : server_->ReadShard(request, sink);
+  });
+}
+
+absl::Status FaultyParameterControl::ReadRound(const v1::ReadRoundRequest& request,
+                                               RoundSink sink) {
+  v1::RoundChunk none;
+  return Call(request, &none, [&] {
+    return server_ == nullptr ? absl::OkStatus() : server_->ReadRound(request, sink);
+  });
+}
+
 absl::Status FaultyParameterControl::GetStatus(const v1::GetShardStatusRequest& request,
                                                v1::ShardStatus* response) {
   return Forward(&ParameterControl::GetStatus, request, response);

@@ -30,6 +30,12 @@ class FaultyParameterControl : public ParameterControl, public CallFaults {
                               v1::ShardStatus* response) override;
   absl::Status CommitRound(const v1::CommitRoundRequest& request,
                            v1::CommitRoundResponse* response) override;
+  absl::Status ReplicateShard(const v1::ReplicateShardRequest& request,
+                              v1::InitializeShardResponse* response) override;
+  absl::Status ReplicateRound(const v1::ReplicateRoundRequest& request,
+                              v1::ReplicateRoundResponse* response) override;
+  absl::Status ReadShard(const v1::ReadShardRequest& request, ShardSink sink) override;
+  absl::Status ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) override;
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                          v1::ShardStatus* response) override;
   absl::Status FindChief(const v1::FindChiefRequest& request,
