@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "dashboard/api/api_request.h"
+#include "dashboard/api/form_view.h"
 #include "dashboard/api/run_answers.h"
 #include "dashboard/api/run_view.h"
 
@@ -52,7 +53,9 @@ std::vector<DashboardApi::Route> DashboardApi::Routes() {
       {"/placement", false, PlacementAnswer},
       {"/report", false, ReportAnswer},
       {"/model", false, ModelAnswer},
+      {"/form", false, FormAnswer},
       {"/predict", true, call(&predictions_, &Predictions::Predict)},
+      {"/nearest", true, call(&predictions_, &Predictions::Nearest)},
       {"/actions/end_training", true, call(&changes_, &JobChanges::EndTraining)},
       {"/actions/set_mode", true, call(&changes_, &JobChanges::SetMode)},
   };

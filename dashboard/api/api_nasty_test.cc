@@ -28,7 +28,7 @@ class NoActions : public JobActions {
 };
 
 // Has no snapshot of any model.
-class NoPredictor : public Predictor {
+class NoPredictor : public PredictorOfNoItems {
  public:
   absl::StatusOr<Prediction> Predict(const v1::TrainConfig&, Batch) override {
     return absl::NotFoundError("there is no snapshot yet that can be read");
@@ -57,6 +57,8 @@ std::vector<HttpSample> Samples(const std::string& run) {
       {"GET", absl::StrCat(base, "/placement"), {}, ""},
       {"GET", absl::StrCat(base, "/report"), {{"step", "100"}}, ""},
       {"GET", absl::StrCat(base, "/model"), {}, ""},
+      {"GET", absl::StrCat(base, "/form"), {}, ""},
+      {"POST", absl::StrCat(base, "/nearest"), {}, R"({"features": {"user": 1}, "k": 3})"},
       {"GET", "/api/v1/events", {{"run", run}}, ""},
       {"POST", absl::StrCat(base, "/predict"), {}, R"({"features": [0.5, 1]})"},
       {"POST",

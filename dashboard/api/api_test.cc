@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "dashboard/dashboard_testing.h"
 
@@ -249,6 +250,50 @@ TEST_F(ApiTest, Model) {
                      {"weight", 1.0}}}},
                   {"formulas", {{"dense", "y = x W + b; W is [inputs, units]."}}},
                   {"config", TinyConfigText()}}));
+}
+
+TEST_F(ApiTest, AScriptsModelHasModulesAndPredictsNothing) {
+  const std::string text =
+      "model { name: 'net' external {\n"
+      "  variables { name: 'conv.weight' shape: 4 shape: 2 }\n"
+      "  variables { name: 'conv.bias' shape: 4 }\n"
+      "  variables { name: 'norm.running_mean' shape: 4 average_decay: 0.9 }\n"
+      "  variables { name: 'scale' }\n"
+      "  variables { name: 'conv.scale' average_decay: 0.9 } } }\n"
+      "optimizer { groups { variables: 'conv.bias' frozen: true } }\n";
+  files().Write("train_config.textproto", text);
+  EXPECT_EQ(Get("/runs/mnist")["task"], Json({{"parameters", 18}}));
+  const Json model = Get("/runs/mnist/model");
+  EXPECT_EQ(model["name"], "net");
+  EXPECT_EQ(model["parameters"], 18);
+  EXPECT_EQ(model["losses"], Json::array());
+  const auto module = [](const char* name, int parameters, const Json& variables) {
+    return Json({{"name", name},
+                 {"kind", "module"},
+                 {"inputs", Json::array()},
+                 {"parameters", parameters},
+                 {"operations", 0},
+                 {"variables", variables}});
+  };
+  EXPECT_EQ(
+      model["layers"],
+      Json::array(
+          {module("conv", 13,
+                  {{{"name", "conv.weight"}, {"shape", {4, 2}}, {"update", "optimizer"}},
+                   {{"name", "conv.bias"}, {"shape", {4}}, {"update", "frozen"}},
+                   {{"name", "conv.scale"}, {"shape", Json::array()}, {"update", "average"}}}),
+           module("norm", 4,
+                  Json::array(
+                      {{{"name", "norm.running_mean"}, {"shape", {4}}, {"update", "average"}}})),
+           module("", 1,
+                  Json::array(
+                      {{{"name", "scale"}, {"shape", Json::array()}, {"update", "optimizer"}}}))}));
+  for (const char* call : {"predict", "nearest"}) {
+    EXPECT_EQ(Error(404, Ask("POST", absl::StrCat("/api/v1/runs/mnist/", call), "{}")),
+              "the model is a script's: nothing is predicted here");
+  }
+  EXPECT_EQ(Error(404, Ask("GET", "/api/v1/runs/mnist/form")),
+            "the model is a script's: it has no form here");
 }
 
 TEST_F(ApiTest, AModelOfIdsHasThemInPlaceOfShapes) {

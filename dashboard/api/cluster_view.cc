@@ -270,7 +270,34 @@ Json ChiefEntry(const Json& status) {
   return entry;
 }
 
-Json TablesJson(const Json& status) {
+// What each server has of a table.
+Json ServersOfTable(const Json& status, const std::string& name) {
+  Json servers = Json::array();
+  const Json* const list = ListAt(status, "servers");
+  for (const Json& server : list == nullptr ? Json::array() : *list) {
+    const std::optional<std::string> task = TextAt(server, "task");
+    const Json* const tables = ListAt(server, "tables");
+    if (!task.has_value() || tables == nullptr) continue;
+    for (const Json& table : *tables) {
+      if (TextAt(table, "name") != name) continue;
+      Json& out = servers.emplace_back(Json{{"task", *task}});
+      CopyNumber("rows", table, &out);
+      CopyNumber("bytes", table, &out);
+    }
+  }
+  return servers;
+}
+
+std::optional<int64_t> DimOfTable(const std::optional<RunModel>& model, const std::string& name) {
+  if (!model.has_value()) return std::nullopt;
+  for (const TableSpec& table : model->spec.tables) {
+    if (table.name == name) return table.dim;
+  }
+  return std::nullopt;
+}
+
+Json TablesJson(const RunData& data) {
+  const Json& status = data.status;
   Json tables = Json::array();
   const Json* const list = ListAt(status, "tables");
   if (list == nullptr) return tables;
@@ -278,6 +305,10 @@ Json TablesJson(const Json& status) {
     const std::optional<std::string> name = TextAt(entry, "name");
     if (!name.has_value()) continue;
     Json table = {{"name", *name}};
+    if (const auto dim = DimOfTable(data.model, *name)) table["dim"] = *dim;
+    if (Json servers = ServersOfTable(status, *name); !servers.empty()) {
+      table["servers"] = std::move(servers);
+    }
     for (const char* const key :
          {"rows", "bytes", "ghosts", "refused_rows", "admitted_rows", "expired_rows",
           "evicted_rows", "looked_up", "looked_up_absent", "balance"}) {
@@ -346,7 +377,7 @@ Json ClusterJson(const Run& run, const RunData& data) {
                {"figures", FigureList()},
                {"tasks", std::move(sorted)}};
   if (updated.has_value()) json["updated"] = *updated;
-  Json tables = TablesJson(data.status);
+  Json tables = TablesJson(data);
   if (!tables.empty()) json["tables"] = std::move(tables);
   return json;
 }

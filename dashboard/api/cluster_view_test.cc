@@ -172,6 +172,31 @@ TEST_F(ClusterViewTest, TellsOfTables) {
   EXPECT_EQ(Cluster()["tables"], Json::array({users}));
 }
 
+TEST_F(ClusterViewTest, TellsWhatEachServerHasOfATable) {
+  data_.status["tables"] = Json::array({{{"name", "users"}, {"rows", 40}}});
+  data_.status["servers"][0]["tables"] = Json::array(
+      {{{"name", "items"}, {"rows", 3}}, {{"name", "users"}, {"rows", 30}, {"bytes", 9}}});
+  data_.status["servers"][1]["tables"] =
+      Json::array({7, {{"name", 7}}, {{"name", "users"}, {"rows", "10"}}});
+  data_.status["servers"].push_back(7);
+  data_.model = *ParseRunModel(
+      R"(model {
+           features { name: "user" id {} }
+           tables { name: "users" dim: 16 }
+           layers { name: "vector" inputs: "user" embedding { table: "users" } }
+           layers { dense { units: 1 } }
+           loss { kind: SIGMOID_CROSS_ENTROPY }
+         })",
+      "test");
+  EXPECT_EQ(
+      Cluster()["tables"],
+      Json::array(
+          {{{"name", "users"},
+            {"rows", 40},
+            {"dim", 16},
+            {"servers", {{{"task", "ps-0"}, {"rows", 30}, {"bytes", 9}}, {{"task", "ps-1"}}}}}}));
+}
+
 TEST_F(ClusterViewTest, AChiefThatIsAwayIsDownSinceItsLastWord) {
   age_ = absl::Seconds(20);
   EXPECT_EQ(Cluster()["stale"], true);

@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/base/file_system.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_testing.h"
 #include "core/checkpoint/table_testing.h"
+#include "core/data/columnar_writer.h"
 #include "core/model/spec/model_config_testing.h"
 #include "testing/tiny_model.h"
 
@@ -198,6 +201,146 @@ TEST_F(ModelPredictorTest, ModelsOfTables) {
   const absl::Status status = predict(7).status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("users"));
+}
+
+// Two towers over tables, whose rows are the vectors.
+class NearestItemsTest : public ModelPredictorTest {
+ protected:
+  NearestItemsTest() {
+    towers_ = config_;
+    towers_.mutable_train()->set_seed(11);
+    towers_.mutable_optimizer()->mutable_sgd();
+    towers_.mutable_learning_rate()->set_base(0.1f);
+    auto* const group = towers_.mutable_initial_values()->add_groups();
+    group->set_variables("*");
+    group->mutable_constant()->set_value(0);
+    *towers_.mutable_model() = ParseModel(
+        R"pb(features {
+               name: "user"
+               id {}
+             }
+             features {
+               name: "item"
+               id {}
+             }
+             tables { name: "users" dim: 2 }
+             tables { name: "items" dim: 2 }
+             layers {
+               name: "query"
+               inputs: "user"
+               embedding { table: "users" }
+             }
+             layers {
+               name: "found"
+               inputs: "item"
+               embedding { table: "items" }
+             }
+             loss { kind: IN_BATCH_SOFTMAX queries: "query" items: "found" })pb");
+    EXPECT_TRUE(CreateDirectories(model_dir_ + "/eval").ok());
+  }
+
+  void CommitTowers(int64_t step, float scale) {
+    TestTable users, items;
+    users.spec = {"users", 2, {}};
+    users.seed = 11;
+    users.rows[7].values = {scale, 1};
+    items.spec = {"items", 2, {}};
+    items.seed = 11;
+    items.rows[1].values = {1, 0};
+    items.rows[2].values = {0, 1};
+    items.rows[3].values = {1, 1};
+    items.rows[4].values = {0, 1};
+    WriteTables(FileSystem::Real(), directory_.SnapshotPrefix(step), {users, items}, 1);
+    ASSERT_TRUE(directory_.Commit(step, RetentionPolicy()).ok());
+  }
+  // A record of each of these items.
+  void WriteItems(const std::vector<uint64_t>& ids) {
+    const RecordSchema schema = InferModelSpec(towers_.model())->records;
+    Batch batch;
+    Resize(static_cast<int64_t>(ids.size()), schema, &batch);
+    batch.features[0].ids.assign(ids.size(), 7);
+    batch.features[1].ids = ids;
+    auto writer =
+        ColumnarWriter::Create(model_dir_ + "/eval/items.columnar", schema, FileSystem::Real());
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    ASSERT_TRUE((*writer)->Append(batch).ok());
+    ASSERT_TRUE((*writer)->Finish().ok());
+  }
+  absl::StatusOr<NearestItems> Nearest(uint64_t user, size_t count,
+                                       std::vector<size_t> exclude_features = {}) {
+    Batch example;
+    example.features.resize(2);
+    example.features[0].ids = {user};
+    example.features[1].ids = {3};
+    RetrievalSpec retrieval;
+    retrieval.item_feature = 1;
+    retrieval.exclude_features = std::move(exclude_features);
+    return predictor_.Nearest(towers_, retrieval, {true, false}, std::move(example), count);
+  }
+  static std::vector<std::pair<uint64_t, float>> Pairs(const absl::StatusOr<NearestItems>& found) {
+    EXPECT_TRUE(found.ok()) << found.status();
+    std::vector<std::pair<uint64_t, float>> pairs;
+    if (!found.ok()) return pairs;
+    for (const NearItem& item : found->nearest) pairs.emplace_back(item.id, item.score);
+    return pairs;
+  }
+
+  v1::TrainConfig towers_;
+};
+
+using ::testing::Pair;
+
+TEST_F(NearestItemsTest, TheGreatestProductsFirst) {
+  CommitTowers(100, 2);
+  WriteItems({4, 3, 2, 1});
+  auto found = Nearest(7, 3);
+  EXPECT_THAT(Pairs(found), ElementsAre(Pair(3, 3.0f), Pair(1, 2.0f), Pair(2, 1.0f)));
+  EXPECT_EQ(found->items, 4);
+  EXPECT_EQ(found->step, 100);
+  // Where scores are equal, the lesser id comes first.
+  EXPECT_THAT(Pairs(Nearest(7, 9)),
+              ElementsAre(Pair(3, 3.0f), Pair(1, 2.0f), Pair(2, 1.0f), Pair(4, 1.0f)));
+  EXPECT_THAT(Pairs(Nearest(7, 2, {1})), ElementsAre(Pair(1, 2.0f), Pair(2, 1.0f)));
+  // The next snapshot has other vectors.
+  CommitTowers(200, -2);
+  found = Nearest(7, 1);
+  EXPECT_THAT(Pairs(found), ElementsAre(Pair(2, 1.0f)));
+  EXPECT_EQ(found->step, 200);
+}
+
+TEST_F(NearestItemsTest, ScoresThatAreNoNumbersAreLast) {
+  CommitTowers(100, std::numeric_limits<float>::infinity());
+  WriteItems({2, 1, 3});
+  // Infinity times 0 is none.
+  const auto pairs = Pairs(Nearest(7, 3));
+  ASSERT_EQ(pairs.size(), 3u);
+  EXPECT_EQ(pairs[0].first, 1u);
+  EXPECT_EQ(pairs[1].first, 3u);
+  EXPECT_TRUE(std::isnan(pairs[2].second));
+}
+
+TEST_F(NearestItemsTest, AUserWithoutARow) {
+  CommitTowers(100, 2);
+  WriteItems({1});
+  EXPECT_EQ(Nearest(8, 1).status(),
+            absl::InvalidArgumentError("features.user: expected an id that has a row in the table "
+                                       "\"users\", found 8"));
+}
+
+TEST_F(NearestItemsTest, WithoutItemsOrASnapshot) {
+  EXPECT_EQ(Nearest(7, 1).status(),
+            absl::NotFoundError("there is no snapshot yet that can be read"));
+  CommitTowers(100, 2);
+  EXPECT_EQ(Nearest(7, 1).status(),
+            absl::NotFoundError("the evaluator has not written yet which items there are"));
+  WriteItems({1});
+  EXPECT_THAT(Pairs(Nearest(7, 1)), ElementsAre(Pair(1, 2.0f)));
+}
+
+TEST_F(NearestItemsTest, ItemsThatCannotBeRead) {
+  CommitTowers(100, 2);
+  ASSERT_TRUE(WriteFileAtomically(model_dir_ + "/eval/items.columnar", "none").ok());
+  EXPECT_THAT(std::string(Nearest(7, 1).status().message()), HasSubstr("items.columnar"));
 }
 
 }  // namespace

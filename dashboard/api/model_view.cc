@@ -3,6 +3,8 @@
 #include <google/protobuf/text_format.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -75,13 +77,16 @@ const char* UpdateOf(const v1::OptimizerConfig& optimizer, const VariableSpec& v
   return IsFrozen(optimizer, variable) ? "frozen" : "optimizer";
 }
 
+Json VariableJson(const RunModel& model, const VariableSpec& variable) {
+  return {{"name", variable.name},
+          {"shape", variable.shape.dims()},
+          {"update", UpdateOf(model.config.optimizer(), variable)}};
+}
+
 Json VariablesJson(const RunModel& model, const LayerSpec& layer) {
   Json variables = Json::array();
   for (const size_t position : layer.variables()) {
-    const VariableSpec& variable = model.spec.variables[position];
-    variables.push_back({{"name", variable.name},
-                         {"shape", variable.shape.dims()},
-                         {"update", UpdateOf(model.config.optimizer(), variable)}});
+    variables.push_back(VariableJson(model, model.spec.variables[position]));
   }
   return variables;
 }
@@ -106,6 +111,30 @@ Json LayersJson(const RunModel& model) {
     layers.push_back(std::move(json));
   }
   return layers;
+}
+
+// A script's model: of each of its modules, by their names, the variables. Averages come behind all
+// others, whatever module they are of.
+Json ModulesJson(const RunModel& model) {
+  Json modules = Json::array();
+  std::map<std::string, size_t> positions;
+  for (const VariableSpec& variable : model.spec.variables) {
+    const size_t dot = variable.name.rfind('.');
+    const std::string name = variable.name.substr(0, dot == std::string::npos ? 0 : dot);
+    const auto [position, is_new] = positions.try_emplace(name, modules.size());
+    if (is_new) {
+      modules.push_back({{"name", name},
+                         {"kind", "module"},
+                         {"inputs", Json::array()},
+                         {"parameters", 0},
+                         {"operations", 0},
+                         {"variables", Json::array()}});
+    }
+    Json& own = modules[position->second];
+    own["parameters"] = own["parameters"].get<int64_t>() + variable.shape.num_elements();
+    own["variables"].push_back(VariableJson(model, variable));
+  }
+  return modules;
 }
 
 Json TablesJson(const ModelSpec& spec) {
@@ -166,7 +195,7 @@ Json ModelJson(const Run& run, const RunData& data) {
           {"parameters", model.num_parameters()},
           {"operations", operations},
           {"features", std::move(features)},
-          {"layers", LayersJson(model)},
+          {"layers", model.external() ? ModulesJson(model) : LayersJson(model)},
           {"tables", TablesJson(model.spec)},
           {"losses", LossesJson(model.spec)},
           {"formulas", FormulasJson(model.spec)},

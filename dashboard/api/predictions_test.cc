@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // Tells what it was asked.
-class RecordedPredictor : public Predictor {
+class RecordedPredictor : public PredictorOfNoItems {
  public:
   explicit RecordedPredictor(absl::StatusOr<Prediction> answer) : answer_(std::move(answer)) {}
 
@@ -110,7 +110,7 @@ TEST_F(PredictTest, BodiesThatMakeNoSense) {
 }
 
 // Tells the ids that it was asked for.
-class IdPredictor : public Predictor {
+class IdPredictor : public PredictorOfNoItems {
  public:
   absl::StatusOr<Prediction> Predict(const v1::TrainConfig&, Batch example) override {
     EXPECT_THAT(example.features[0].ids, ElementsAre(8));
@@ -129,6 +129,62 @@ TEST_F(PredictTest, AModelOfIds) {
   };
   EXPECT_EQ(ParseJson(post("8").body)->at("predicted"), 1);
   EXPECT_EQ(Error(400, post("9")), "features.user: expected an id from 0 to 8, found 9");
+}
+
+// Tells what it was asked of the columns.
+class ColumnsPredictor : public PredictorOfNoItems {
+ public:
+  absl::StatusOr<Prediction> Predict(const v1::TrainConfig&, Batch example) override {
+    EXPECT_THAT(example.features[0].numbers.span(), ElementsAre(39));
+    EXPECT_EQ(example.features[1].ids.size(), 2u);
+    EXPECT_THAT(example.features[2].ids, ElementsAre(1));
+    return Prediction{3, {0.75f}, 0};
+  }
+};
+
+TEST_F(PredictTest, ColumnsAsInTraining) {
+  api_options_.new_predictor = [](const std::string&) {
+    return std::make_unique<ColumnsPredictor>();
+  };
+  files().Write("train_config.textproto", ColumnsConfigText());
+  const auto post = [&](const std::string& age) {
+    return Post(
+        absl::StrCat(R"({"columns": {"tags": "a|b", "city": "Rome", "age": ")", age, "\"}}"));
+  };
+  EXPECT_EQ(ParseJson(post("39").body)->at("predicted"), 1);
+  EXPECT_EQ(Error(400, post("old")), "columns.age: expected a number, found \"old\"");
+  EXPECT_EQ(Error(400, Post(R"({"columns": {"name": "x"}})")),
+            "columns: expected the columns age, tags, city, found \"name\"");
+}
+
+TEST_F(PredictTest, AnotherConfigurationReadsColumnsInItsWay) {
+  api_options_.new_predictor = [](const std::string&) {
+    return std::make_unique<ColumnsPredictor>();
+  };
+  files().Write("train_config.textproto", ColumnsConfigText());
+  constexpr char kBody[] = R"({"columns": {"tags": "a|b", "city": "Rome", "age": "39"}})";
+  EXPECT_EQ(Post(kBody).status, 200);
+  std::string config = ColumnsConfigText();
+  const size_t at = config.find("[\"Oslo\", \"Rome\"]");
+  files().Write("train_config.textproto", config.replace(at, 16, "[\"Nice\", \"Rome\"]"));
+  Poll();
+  EXPECT_EQ(Post(kBody).status, 200);
+  files().Write("train_config.textproto", config.replace(at, 16, "[\"Nice\", \"Nice\"]"));
+  Poll();
+  EXPECT_THAT(Error(400, Post(kBody)), testing::HasSubstr("Nice"));
+}
+
+TEST_F(PredictTest, AVocabularyThatIsGone) {
+  std::string config = ColumnsConfigText();
+  const size_t at = config.find("values: [\"Oslo\", \"Rome\"]");
+  files().Write("train_config.textproto", config.replace(at, 24, "file: \"/cities\""));
+  EXPECT_THAT(Error(404, Post(R"({"columns": {"age": "39"}})")), testing::HasSubstr("/cities"));
+}
+
+TEST_F(PredictTest, NoColumnsOfOtherRecords) {
+  EXPECT_EQ(Error(400, Post(R"({"columns": {"age": 39}})")),
+            "columns: expected features, for the run's records are not made of columns, found "
+            "columns");
 }
 
 TEST_F(PredictTest, NotWithoutAModelOrAPredictor) {
@@ -151,8 +207,97 @@ TEST_F(PredictTest, ModelsOfManyRunsDoNotFillTheMemory) {
   EXPECT_EQ(made_.size(), 7u);
 }
 
+// Finds two items, and tells what it was asked.
+class ItemFinder : public Predictor {
+ public:
+  absl::StatusOr<Prediction> Predict(const v1::TrainConfig&, Batch) override {
+    return absl::InternalError("not asked for");
+  }
+  absl::StatusOr<NearestItems> Nearest(const v1::TrainConfig& config,
+                                       const RetrievalSpec& retrieval,
+                                       const std::vector<bool>& query, Batch example,
+                                       size_t count) override {
+    EXPECT_EQ(config.model().features_size(), 4);
+    EXPECT_EQ(retrieval.item_feature, 0u);
+    EXPECT_THAT(query, ElementsAre(false, true, false, false));
+    EXPECT_THAT(example.features[0].ids, ElementsAre(0));
+    EXPECT_THAT(example.features[1].ids, ElementsAre(8));
+    EXPECT_THAT(example.features[2].ids, ElementsAre(3, 4));
+    EXPECT_THAT(example.features[3].numbers.span(), ElementsAre(0));
+    if (count == 100) return absl::NotFoundError("there are no items yet");
+    EXPECT_EQ(count, 10u);
+    return NearestItems{7, 5, {{~uint64_t{0}, 1.5f}, {2, 1.25f}}, 0.5};
+  }
+};
+
+class NearestTest : public PredictTest {
+ protected:
+  NearestTest() {
+    api_options_.new_predictor = [](const std::string&) { return std::make_unique<ItemFinder>(); };
+    files().Write("train_config.textproto", TowersConfigText());
+  }
+  HttpResponse Nearest(const std::string& body) {
+    return Ask("POST", "/api/v1/runs/mnist/nearest", body);
+  }
+};
+
+TEST_F(NearestTest, ItemsOfAUser) {
+  const HttpResponse response = Nearest(R"({"features": {"user": 8, "seen": [3, 4]}})");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(
+      *ParseJson(response.body),
+      Json({{"run", "mnist"},
+            {"step", 7},
+            {"items", 5},
+            {"nearest",
+             {{{"id", "18446744073709551615"}, {"score", 1.5}}, {{"id", "2"}, {"score", 1.25}}}},
+            {"seconds", 0.5}}));
+  EXPECT_EQ(Error(404, Nearest(R"({"features": {"user": 8, "seen": [3, 4]}, "k": 100})")),
+            "there are no items yet");
+}
+
+TEST_F(NearestTest, RequestsThatMakeNoSense) {
+  EXPECT_EQ(Error(400, Nearest(R"({"features": {"user": 9, "seen": []}})")),
+            "features.user: expected an id from 0 to 8, found 9");
+  EXPECT_EQ(Error(400, Nearest(R"({"features": {"user": 8, "seen": [], "item": 1}})")),
+            "features: expected user (id of 9), seen (bag of 5 ids), found \"item\"");
+  for (const char* const k : {"0", "101", "-1", "1.5", "\"3\""}) {
+    EXPECT_EQ(Error(400, Nearest(absl::StrCat(R"({"features": {"user": 8}, "k": )", k, "}"))),
+              absl::StrCat("k: expected 1 to 100, found ", k));
+  }
+  EXPECT_EQ(Error(400, Nearest("[]")), "body: expected an object of JSON");
+}
+
+TEST_F(NearestTest, ColumnsOfTheQuery) {
+  files().Write("train_config.textproto", absl::StrCat(TowersConfigText(), R"(data { csv {}
+                  features { name: "user" columns { column: "name" vocabulary {
+                      values: ["a", "b", "c", "d", "e", "f", "g", "h"] } } }
+                  features { name: "seen" columns { integer {} separator: "|" } }
+                  features { name: "item" columns { integer {} } } })"));
+  const Json form = Get("/runs/mnist/form");
+  EXPECT_EQ(form["nearest"], Json({{"item_feature", "item"}, {"columns", {"name", "seen"}}}));
+  EXPECT_EQ(form["columns"].size(), 4u);
+  EXPECT_EQ(Nearest(R"({"columns": {"name": "i", "seen": "3|4"}})").status, 200);
+  EXPECT_EQ(Error(400, Nearest(R"({"columns": {"item": "1"}})")),
+            "columns: expected the columns name, seen, found \"item\"");
+  EXPECT_EQ(Error(400, Nearest(R"({"columns": {"name": "i", "seen": "x"}})")).find("columns.seen"),
+            0u);
+}
+
+TEST_F(NearestTest, TheFormSaysWhatARequestHas) {
+  EXPECT_EQ(Get("/runs/mnist/form")["nearest"],
+            Json({{"item_feature", "item"}, {"features", {"user", "seen"}}}));
+}
+
+TEST_F(NearestTest, ModelsThatFindNoItems) {
+  files().Write("train_config.textproto", IdConfigText());
+  EXPECT_EQ(Error(404, Nearest(R"({"features": {"user": 8}})")),
+            "no metric of retrieval in evaluation.metrics says what the model's items are");
+  EXPECT_FALSE(Get("/runs/mnist/form").contains("nearest"));
+}
+
 // Does not answer before the test allows it.
-class SlowPredictor : public Predictor {
+class SlowPredictor : public PredictorOfNoItems {
  public:
   SlowPredictor(StopSignal* asked, StopSignal* go) : asked_(asked), go_(go) {}
 

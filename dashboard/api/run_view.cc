@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/scoring/direction.h"
+#include "dashboard/api/script_view.h"
 
 namespace keelson {
 namespace {
@@ -79,8 +80,13 @@ Json SnapshotFiguresJson(const RunData& data, absl::Time now) {
   return json;
 }
 
-Json TaskJson(const RunModel& model) {
-  Json json = {{"kind", model.kind()}, {"parameters", model.num_parameters()}};
+Json TaskJson(const Run& run, const RunModel& model) {
+  Json json = {{"parameters", model.num_parameters()}};
+  if (model.external()) {
+    if (const auto form = ScriptFormOf(run)) AddScriptTask(*form, &json);
+    return json;
+  }
+  json["kind"] = model.kind();
   // Where there are several features, or ids, the page has no form for them.
   if (const FeatureSpec* const feature = model.spec.records.only_numbers()) {
     json["input_shape"] = feature->shape.dims();
@@ -180,7 +186,7 @@ Json RunJson(const Run& run, const RunData& data) {
     json["metrics"].push_back(MetricJson(name, figure));
   }
   json["snapshot"] = SnapshotFiguresJson(data, run.clock()->Now());
-  if (data.model.has_value()) json["task"] = TaskJson(*data.model);
+  if (data.model.has_value()) json["task"] = TaskJson(run, *data.model);
   return json;
 }
 

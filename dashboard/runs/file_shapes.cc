@@ -121,13 +121,20 @@ bool IsFeature(const Json& json) {
   return ids ? Has(json, "ids", IsTexts) : Has(json, "numbers", IsNumbers);
 }
 
+bool IsExampleColumn(const Json& json) {
+  return Has(json, "name", IsText) && Has(json, "count", IsNumber) && Has(json, "texts", IsTexts);
+}
+
 bool IsWrongExample(const Json& json) {
   if (!json.is_object()) return false;
   if (json.contains("input") && !Has(json, "input", IsInput)) return false;
   const auto is_features = [](const Json& list) { return IsListOf(list, IsFeature); };
   if (json.contains("features") && !Has(json, "features", is_features)) return false;
+  const auto are_columns = [](const Json& list) { return IsListOf(list, IsExampleColumn); };
+  if (json.contains("columns") && !Has(json, "columns", are_columns)) return false;
   for (const auto& [key, value] : json.items()) {
-    if (key != "input" && key != "features" && !IsNumber(value)) return false;
+    const bool list = key == "input" || key == "features" || key == "columns";
+    if (!list && !IsNumber(value)) return false;
   }
   return true;
 }

@@ -44,7 +44,8 @@ const Json& GoodReport() {
                     {"record": 2, "features": [
                        {"name": "price", "count": 1, "numbers": [null]},
                        {"name": "user", "count": 1, "ids": ["7"]},
-                       {"name": "seen", "count": 40, "ids": ["7"], "weights": [0.5]}]}]})"));
+                       {"name": "seen", "count": 40, "ids": ["7"], "weights": [0.5]}],
+                     "columns": [{"name": "city", "count": 1, "texts": ["Rome"]}]}]})"));
   return *report;
 }
 
@@ -139,6 +140,12 @@ TEST(CheckReportShape, NamesTheFieldThatHasAnotherForm) {
                                     "/wrong/1/features/1/ids",
                                     "/wrong/1/features/1/ids/0",
                                     "/wrong/1/features/2/weights",
+                                    "/wrong/1/columns",
+                                    "/wrong/1/columns/0",
+                                    "/wrong/1/columns/0/name",
+                                    "/wrong/1/columns/0/count",
+                                    "/wrong/1/columns/0/texts",
+                                    "/wrong/1/columns/0/texts/0",
                                     "/wrong/1/features/2/weights/0",
                                     "/wrong/1/features/2/weights/1"}) {
     const absl::Status status = CheckReportShape(With(GoodReport(), pointer, true));

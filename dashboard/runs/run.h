@@ -21,6 +21,7 @@
 #include "dashboard/runs/json.h"
 #include "dashboard/runs/run_model.h"
 #include "dashboard/runs/run_state.h"
+#include "dashboard/runs/script_model.h"
 #include "dashboard/runs/snapshot_table.h"
 #include "dashboard/runs/time_series.h"
 
@@ -60,6 +61,9 @@ class Run {
     // A TrainConfig as text, for as long as the directory has no train_config.textproto; may be
     // empty.
     std::string config_text;
+    // The model of the process's own job, if that is a script's; null: there is none. It outlives
+    // the run.
+    ScriptModel* script = nullptr;
     FileSystem* file_system = FileSystem::Real();
     const Clock* clock = Clock::Real();
   };
@@ -72,6 +76,7 @@ class Run {
   bool live() const { return options_.live; }
   const Clock* clock() const { return options_.clock; }
   FileSystem* file_system() const { return options_.file_system; }
+  ScriptModel* script() const { return options_.script; }
 
   // Reads new data, a bounded part at a time. True: there is more to read.
   bool Poll();

@@ -1,9 +1,12 @@
 #include "dashboard/runs/run_model.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
 #include "core/config/train_config.h"
+#include "core/model/spec/model_variables.h"
 
 namespace keelson {
 namespace {
@@ -64,9 +67,16 @@ std::vector<std::string> RunModel::judged_metrics() const {
 absl::StatusOr<RunModel> ParseRunModel(const std::string& text, const std::string& source_name) {
   RunModel model;
   ASSIGN_OR_RETURN(model.config, ParseTrainConfig(text, source_name));
+  model.text = text;
+  if (model.external()) {
+    ASSIGN_OR_RETURN(ModelVariables variables, InferVariables(model.config.model()));
+    model.spec.name = model.config.model().name();
+    model.spec.variables = std::move(variables.variables);
+    model.spec.tables = std::move(variables.tables);
+    return model;
+  }
   ASSIGN_OR_RETURN(model.spec, InferModelSpec(model.config.model()));
   model.classes = ClassNames(model.config, model.spec.main_loss().num_classes());
-  model.text = text;
   return model;
 }
 

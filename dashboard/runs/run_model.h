@@ -15,11 +15,14 @@ namespace keelson {
 struct RunModel {
   v1::TrainConfig config;
   std::string text;  // of the file
+  // A script's model has its name and variables alone.
   ModelSpec spec;
   // Class names; empty for a regression.
   std::vector<std::string> classes;
 
-  // "classification", "binary", "regression" or "retrieval"
+  // What a script computes: its variables are known, and nothing else.
+  bool external() const { return config.model().has_external(); }
+  // "classification", "binary", "regression" or "retrieval"; not of a script's model.
   const char* kind() const;
   int64_t num_parameters() const;
   // The metrics by which the job itself judges: early stopping's, then that of the best exports.
@@ -27,7 +30,7 @@ struct RunModel {
 };
 
 // `source_name` stands for the file in messages. INVALID_ARGUMENT: as ParseTrainConfig and
-// InferModelSpec. Only the parts that concern the model are checked: an older or newer program may
+// InferVariables. Only the parts that concern the model are checked: an older or newer program may
 // have written the rest.
 absl::StatusOr<RunModel> ParseRunModel(const std::string& text, const std::string& source_name);
 

@@ -105,7 +105,10 @@ void RunSet::Add(const std::string& id_name, const std::string& name, const std:
   options.name = name;
   options.model_dir = model_dir;
   options.live = live;
-  if (model_dir == WithoutSlash(options_.model_dir)) options.config_text = options_.config_text;
+  if (model_dir == WithoutSlash(options_.model_dir)) {
+    options.config_text = options_.config_text;
+    options.script = options_.script;
+  }
   options.file_system = options_.file_system;
   options.clock = options_.clock;
   runs_.push_back(std::make_shared<Run>(std::move(options)));

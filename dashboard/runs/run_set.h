@@ -31,6 +31,8 @@ class RunSet {
     std::string job_name;
     // Run::Options::config_text of `model_dir`.
     std::string config_text;
+    // Run::Options::script of `model_dir`.
+    ScriptModel* script = nullptr;
     // As in the flag --runs: "NAME=DIR" or "DIR". A directory that is not a run contains runs: its
     // children that are runs, including later ones, are shown; a child with its run in CHILD/model
     // is the run CHILD. A directory that becomes a run later is shown from then on.
