@@ -125,6 +125,45 @@ std::string IdConfigText() {
             optimizer { groups { variables: "a/*" frozen: true } })";
 }
 
+std::string ColumnsConfigText() {
+  return R"(model {
+              features { name: "age" dense { shape: 1 } }
+              features { name: "tags" bag {} }
+              features { name: "city" id {} }
+              layers { name: "a" inputs: "tags" embedding_bag { rows: 8 dim: 1 } }
+              layers { name: "b" inputs: "city" embedding { rows: 3 dim: 1 } }
+              layers { name: "all" concat {} inputs: "a" inputs: "b" inputs: "age" }
+              layers { name: "score" dense { units: 1 } }
+              loss { kind: SIGMOID_CROSS_ENTROPY label: "bought" }
+            }
+            data {
+              csv {}
+              features { name: "tags" columns { separator: "|" } }
+              features { name: "city" columns { vocabulary { values: ["Oslo", "Rome"] } } }
+            })";
+}
+
+std::string TowersConfigText() {
+  return R"(model {
+              features { name: "item" id {} }
+              features { name: "user" id {} }
+              features { name: "seen" bag {} }
+              features { name: "context" dense { shape: 1 } }
+              layers { name: "user_vector" inputs: "user" embedding { rows: 9 dim: 2 } }
+              layers { name: "item_id" inputs: "item" embedding { rows: 5 dim: 2 } }
+              layers { name: "seen_vector" inputs: "seen" embedding_bag { rows: 5 dim: 2 } }
+              layers { name: "context_vector" inputs: "context" dense { units: 2 } }
+              layers { name: "item_vector" add {}
+                       inputs: "item_id" inputs: "seen_vector" inputs: "context_vector" }
+              loss { kind: IN_BATCH_SOFTMAX queries: "user_vector" items: "item_vector" }
+            }
+            evaluation {
+              metrics { accuracy {} }
+              metrics { retrieval { measure: RECALL k: 3 item_feature: "item"
+                                    exclude_features: "seen" } }
+            })";
+}
+
 RunFiles::RunFiles(MemoryFileSystem* files, std::string model_dir)
     : files_(files), model_dir_(std::move(model_dir)) {
   ExpectOk(files_->CreateDirectories(model_dir_));

@@ -3,19 +3,31 @@
 #ifndef KEELSON_DASHBOARD_DASHBOARD_TESTING_H_
 #define KEELSON_DASHBOARD_DASHBOARD_TESTING_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/clock.h"
 #include "core/base/file_system_testing.h"
 #include "core/http/message.h"
 #include "dashboard/api/api.h"
 #include "dashboard/api/live_updates.h"
+#include "dashboard/api/predictor.h"
 #include "dashboard/runs/json.h"
 #include "dashboard/runs/run_set.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
+
+// Finds no items.
+class PredictorOfNoItems : public Predictor {
+ public:
+  absl::StatusOr<NearestItems> Nearest(const v1::TrainConfig&, const RetrievalSpec&,
+                                       const std::vector<bool>&, Batch, size_t) override {
+    return absl::NotFoundError("there are no items");
+  }
+};
 
 // A record of an event file with one scalar.
 std::string ScalarRecord(const std::string& tag, int64_t step, double time, float value);
@@ -32,6 +44,11 @@ std::string TinyConfigText();
 // Of a binary model of ids: "user", of 9, whose embedding is frozen, and "seen", a weighted bag
 // of 8.
 std::string IdConfigText();
+// Of a binary model of columns: "age", a number, "tags", a list with "|" between its values, and
+// "city", which is "Oslo", "Rome" or another; the label is "bought".
+std::string ColumnsConfigText();
+// Of two towers of ids: "user" and "item", of which a user is not shown those that are "seen".
+std::string TowersConfigText();
 
 class RunFiles {
  public:

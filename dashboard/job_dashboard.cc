@@ -40,12 +40,13 @@ Dashboard::Options CommonOptions(const RoleContext& context, const DashboardFlag
 absl::StatusOr<JobDashboard> StartJobDashboard(const RoleContext& context,
                                                const DashboardFlags& flags,
                                                const std::string& token, AssetTable assets,
-                                               ChiefService* chief) {
+                                               ChiefService* chief, ScriptModel* script) {
   JobDashboard job;
   if (!flags.port.has_value()) return job;
   if (chief != nullptr) job.actions = ChiefActions(chief);
   Dashboard::Options options = CommonOptions(context, flags, std::move(assets));
   options.runs.live = true;
+  options.runs.script = script;
   options.runs.job_name = JobNameOf(context.cluster);
   google::protobuf::TextFormat::PrintToString(context.config, &options.runs.config_text);
   options.actions = job.actions.get();

@@ -14,6 +14,7 @@
 #include "dashboard/assets.h"
 #include "dashboard/dashboard.h"
 #include "dashboard/dashboard_flags.h"
+#include "dashboard/runs/script_model.h"
 
 namespace keelson {
 
@@ -23,12 +24,13 @@ struct JobDashboard {
   std::unique_ptr<Dashboard> dashboard;  // null: not wanted
 };
 
-// The dashboard of the job that the process is part of. `chief` may be null; it and the context's
-// telemetry outlive the dashboard. `token`: ReadDashboardToken's. Errors of Dashboard::Start.
+// The dashboard of the job that the process is part of. `chief` and `script` may be null; they and
+// the context's telemetry outlive the dashboard. `token`: ReadDashboardToken's. Errors of
+// Dashboard::Start.
 absl::StatusOr<JobDashboard> StartJobDashboard(const RoleContext& context,
                                                const DashboardFlags& flags,
                                                const std::string& token, AssetTable assets,
-                                               ChiefService* chief);
+                                               ChiefService* chief, ScriptModel* script = nullptr);
 
 // Shows the runs in the model directory and in flags.runs until it is stopped, then returns OK.
 // INVALID_ARGUMENT: neither was given. Otherwise the errors of Dashboard::Start.

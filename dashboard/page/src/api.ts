@@ -1,5 +1,5 @@
 import type {
-  Cluster, Example, Model, Placement, Prediction, Report, Runs, RunStatus, SeriesData, SeriesList, SnapshotComparison,
+  Cluster, Form, Model, Nearest, Placement, Prediction, PredictRequest, Report, Runs, RunStatus, SeriesData, SeriesList, SnapshotComparison,
   Snapshots,
 } from "./api_types";
 
@@ -78,8 +78,16 @@ export class Api {
     return this.get(path(run, "model"), [], signal);
   }
 
-  predict(run: string, features: Example, signal?: AbortSignal): Promise<Prediction> {
-    return this.post(path(run, "predict"), {features}, undefined, signal);
+  form(run: string, signal?: AbortSignal): Promise<Form> {
+    return this.get(path(run, "form"), [], signal);
+  }
+
+  predict(run: string, request: PredictRequest, signal?: AbortSignal): Promise<Prediction> {
+    return this.post(path(run, "predict"), request, undefined, signal);
+  }
+
+  nearest(run: string, query: PredictRequest, k: number, signal?: AbortSignal): Promise<Nearest> {
+    return this.post(path(run, "nearest"), {...query, k}, undefined, signal);
   }
 
   endTraining(run: string, reason: string, token: string): Promise<unknown> {

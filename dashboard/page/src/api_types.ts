@@ -37,7 +37,7 @@ export interface RunMetric {
 export type TaskKind = "classification" | "binary" | "regression" | "retrieval";
 
 export interface ModelTask {
-  kind: TaskKind;
+  kind?: TaskKind;  // not of a script's model
   classes?: string[];
   input_shape?: number[];  // of a model that takes one feature, of numbers
   parameters: number;
@@ -188,8 +188,10 @@ export interface Cluster {
 // An embedding table over all servers; `balance` is the most rows of a server over their mean.
 export interface ClusterTable {
   name: string;
+  dim?: number;
   rows?: number;
   bytes?: number;
+  servers?: {task: string; rows?: number; bytes?: number}[];
   ghosts?: number;
   refused_rows?: number;
   admitted_rows?: number;
@@ -214,13 +216,14 @@ export interface Placement {
   }[];
 }
 
-// The first values that an example has of a feature, of `count`: numbers, or ids.
+// The first values that an example has of a feature, of `count`: numbers, or ids; of a column of its file: texts.
 export interface ExampleFeature {
   name: string;
   count: number;
   numbers?: Value[];
   ids?: string[];
   weights?: Value[];
+  texts?: string[];
 }
 
 export interface WrongExample {
@@ -233,6 +236,7 @@ export interface WrongExample {
   prediction?: Value;
   input?: {shape: number[]; values: number[]};
   features?: ExampleFeature[];  // of a model that takes several, or ids
+  columns?: ExampleFeature[];  // of a record that is made of columns
 }
 
 export interface CalibrationBin {
@@ -332,7 +336,7 @@ export interface ModelLayer {
   kind: string;
   settings?: string;
   inputs: string[];  // features, and layers that come before
-  output_shape: number[];
+  output_shape?: number[];  // not of a module of a script's model
   parameters: number;  // without those of `variables_of`
   operations: number;
   variables: ModelVariable[];
@@ -371,8 +375,55 @@ export interface Model {
 }
 
 // The values of an example: of a model with one feature, of numbers, these alone; else by the features' names.
-export type ExampleValue = number | number[] | {ids: number[]; weights?: number[]};
+// An id is a number, or a text where a number does not hold it exactly.
+export type Id = number | string;
+export type ExampleValue = Id | Id[] | {ids: Id[]; weights?: number[]};
 export type Example = number[] | Record<string, ExampleValue>;
+
+// What a record has in a column of its file: a text, or a list of them; null: it is missing.
+export type ColumnValue = string | string[] | null;
+export type PredictRequest = {features: Example} | {columns: Record<string, ColumnValue>};
+
+// A column that a form asks for. A list with a separator is one text.
+export interface FormColumn {
+  name: string;
+  kind: "number" | "integer" | "text";
+  list: boolean;
+  separator?: string;
+  weight_separator?: string;
+  values?: string[];
+}
+
+// A record of the evaluation: what a request has for it, and its labels.
+export interface FormExample {
+  record: number;
+  columns?: Record<string, ColumnValue>;
+  features?: Record<string, ExampleValue>;
+  labels: Record<string, string | number>;
+}
+
+export interface Form {
+  run: string;
+  columns?: FormColumn[];  // of records that are made of columns
+  examples: FormExample[];
+  nearest?: NearestForm;  // of a model of two towers that finds items
+}
+
+// What of a form a request for the nearest items has: columns, or else features.
+export interface NearestForm {
+  item_feature: string;
+  columns?: string[];
+  features?: string[];
+}
+
+// The items of a query, the best first; ids are texts.
+export interface Nearest {
+  run: string;
+  step: number;
+  items: number;  // of which these are the nearest
+  nearest: {id: string; score: Value}[];
+  seconds: number;
+}
 
 export interface Prediction {
   run: string;

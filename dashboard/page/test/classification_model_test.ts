@@ -35,6 +35,8 @@ test("a feature's values are numbers, or ids with their weights", () => {
   equal(featureText({name: "user", count: 1, ids: ["18446744073709551615"]}, 8), "18446744073709551615");
   equal(featureText({name: "seen", count: 40, ids: ["3", "4", "5"], weights: [1, 0.25, 2]}, 2), "3 × 1, 4 × 0.25 and 38 more");
   equal(featureText({name: "seen", count: 0, ids: []}, 8), "none");
+  equal(featureText({name: "tags", count: 3, texts: ["a", "b", "c"]}, 2), "a, b and 1 more");
+  equal(featureText({name: "age", count: 0, texts: []}, 8), "missing");
 });
 
 test("slices have a row for each id, and for each range of frequencies", () => {

@@ -1,6 +1,8 @@
 import {deepEqual, equal, ok, throws} from "node:assert/strict";
 import {test} from "node:test";
-import {greyFeatures, imageRgba, isImage, normalizeDigit, parseBag, parseId, parseRow, rgbaFeatures} from "../src/views/try_it_input";
+import {
+  columnText, columnValue, featureText, greyFeatures, imageRgba, isImage, normalizeDigit, parseBag, parseId, parseRow, rgbaFeatures,
+} from "../src/views/try_it_input";
 
 // A bright rectangle in a dark square.
 function rectangle(side: number, left: number, top: number, width: number, height: number) {
@@ -92,6 +94,38 @@ test("an id, or nothing", () => {
   for (const text of ["43", "-1", "1.5", "1e1", "anna", "99999999999999999999"]) {
     throws(() => parseId(text, 43), {message: `expected an id from 0 to 42, found "${text}"`});
   }
+});
+
+test("ids of 64 bits are texts where a number does not hold them exactly", () => {
+  equal(parseId("9007199254740991", undefined), 9007199254740991);
+  equal(parseId("9007199254740992", undefined), "9007199254740992");
+  equal(parseId("18446744073709551615", undefined), "18446744073709551615");
+  throws(() => parseId("18446744073709551616", undefined),
+    {message: 'expected an id from 0 to 18446744073709551615, found "18446744073709551616"'});
+  deepEqual(parseBag("18446744073709551615:2 7", undefined, true), {ids: ["18446744073709551615", 7], weights: [2, 1]});
+});
+
+test("a feature's value becomes the text that is read as it", () => {
+  equal(featureText("18446744073709551615"), "18446744073709551615");
+  deepEqual(parseRow(featureText([0.5, 3]), false).features, [0.5, 3]);
+  const bag = {ids: [3, 12], weights: [0.5, 2]};
+  deepEqual(parseBag(featureText(bag), 13, true), bag);
+  deepEqual(parseBag(featureText({ids: ["3"]}), 13, false), {ids: [3]});
+  equal(featureText([]), "");
+});
+
+test("a column's value is a text, or a list with a value on each line", () => {
+  equal(columnValue(" 39 ", {list: false}), " 39 ");
+  equal(columnValue(" ", {list: false}), null);
+  equal(columnValue("a|b", {list: true, separator: "|"}), "a|b");
+  deepEqual(columnValue("a, b\n\n c \n", {list: true}), ["a, b", "c"]);
+  equal(columnValue("\n", {list: true}), null);
+});
+
+test("and becomes the text that is read as it", () => {
+  equal(columnText(null, {list: true}), "");
+  equal(columnText("a|b", {list: true, separator: "|"}), "a|b");
+  deepEqual(columnValue(columnText(["a, b", "c"], {list: true}), {list: true}), ["a, b", "c"]);
 });
 
 test("bags of ids, with weights where there are some", () => {

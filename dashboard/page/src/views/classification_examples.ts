@@ -1,6 +1,6 @@
 // The examples that the model got most wrong, to look at.
 
-import type {Report, Value, WrongExample} from "../api";
+import type {ExampleFeature, Report, Value, WrongExample} from "../api";
 import {h} from "../dom";
 import {formatNumber, formatPercent} from "../format";
 import {SortableTable, type Column} from "../sortable_table";
@@ -17,7 +17,7 @@ export function wrongExamples(report: Report): HTMLElement | null {
   const title = report.kind === "regression" ? "Furthest from the target" : "Most wrong examples";
   const grid = report.wrong.length === 0
     ? h("p", {class: "message"}, "None is wrong.")
-    : report.wrong.some((example) => example.features !== undefined) ? table(report)
+    : report.wrong.some((example) => valuesOf(example) !== undefined) ? table(report)
     : h("ul", {class: "examples"}, ...report.wrong.map((example) => card(report, example)));
   return h("section", {class: "card", testid: "wrong-examples", "aria-labelledby": "wrong-title"},
     h("header", null, h("h3", {id: "wrong-title"}, title), h("span", {class: "spacer"}),
@@ -25,7 +25,12 @@ export function wrongExamples(report: Report): HTMLElement | null {
     grid);
 }
 
-// Examples of several features: a row each.
+// What the record's file has of it, or else what the model has.
+function valuesOf(example: WrongExample): ExampleFeature[] | undefined {
+  return example.columns ?? example.features;
+}
+
+// Examples of several features, or of columns: a row each.
 function table(report: Report): HTMLElement {
   const number = (id: string, title: string, value: (row: WrongExample) => Value | undefined, text: (value: Value | undefined) => string):
     Column<WrongExample> => ({id, title, number: true, sort: value, cell: (row) => text(value(row))});
@@ -38,9 +43,9 @@ function table(report: Report): HTMLElement {
       {id: "label", title: "Label", sort: (row) => row.label, cell: (row) => className(report.classes, row.label)},
       number("probability", "Its probability", (row) => row.label_probability, (value) => formatPercent(value, 2)));
   }
-  const names = report.wrong.find((example) => example.features !== undefined)?.features?.map(({name}) => name) ?? [];
+  const names = report.wrong.map(valuesOf).find((values) => values !== undefined)?.map(({name}) => name) ?? [];
   columns.push(...names.map((name, i): Column<WrongExample> => ({
-    id: `feature-${i}`, title: name, cell: (row) => row.features?.[i] === undefined ? "" : featureText(row.features[i]!, VALUES),
+    id: `feature-${i}`, title: name, cell: (row) => textAt(row, i),
   })));
   const rows = new SortableTable<WrongExample>({
     testid: "wrong-rows", caption: "The most wrong examples with their features", key: (row) => String(row.record), columns,
@@ -48,6 +53,11 @@ function table(report: Report): HTMLElement {
   });
   rows.setRows([...report.wrong]);
   return h("div", {class: "wrong-rows"}, rows.element);
+}
+
+function textAt(example: WrongExample, position: number): string {
+  const value = valuesOf(example)?.[position];
+  return value === undefined ? "" : featureText(value, VALUES);
 }
 
 function card(report: Report, example: WrongExample): HTMLElement {

@@ -56,10 +56,10 @@ export function probabilityOf(score: number): number {
 }
 
 // The first values of a feature as text: numbers, or ids with their weights.
-export function featureText({count, numbers, ids, weights}: ExampleFeature, most: number): string {
-  if (count === 0) return "none";
-  const values = ids === undefined ? (numbers ?? []).map((value) => formatNumber(value))
-    : ids.map((id, i) => weights === undefined ? id : `${id} × ${formatNumber(weights[i])}`);
+export function featureText({count, numbers, ids, weights, texts}: ExampleFeature, most: number): string {
+  if (count === 0) return texts === undefined ? "none" : "missing";
+  const values = texts ?? (ids === undefined ? (numbers ?? []).map((value) => formatNumber(value))
+    : ids.map((id, i) => weights === undefined ? id : `${id} × ${formatNumber(weights[i])}`));
   const shown = values.slice(0, most);
   return shown.join(", ") + (count > shown.length ? ` and ${count - shown.length} more` : "");
 }

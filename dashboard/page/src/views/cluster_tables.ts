@@ -6,6 +6,19 @@ import {formatBytes, formatCount, formatNumber} from "../format";
 import {hottestText, idsPerDistinct, shareWithoutRow} from "./cluster_model";
 import {SortableTable} from "../sortable_table";
 
+// A bar for each server, as high as its rows are many.
+function serverBars(table: ClusterTable): HTMLElement {
+  const servers = table.servers ?? [];
+  const most = Math.max(1, ...servers.map(({rows}) => rows ?? 0));
+  const texts = servers.map(({task, rows, bytes}) => `${task}: ${formatCount(rows)} rows, ${formatBytes(bytes)}`);
+  return h("span", {class: "server-rows", role: "img", title: texts.join("\n"), "aria-label": texts.join("; ")},
+    ...servers.map(({rows}) => {
+      const bar = h("span");
+      bar.style.height = `${100 * (rows ?? 0) / most}%`;
+      return bar;
+    }));
+}
+
 export class TablesCard {
   readonly element = h("section", {class: "card tables", testid: "tables", "aria-labelledby": "tables-title", hidden: true});
   private readonly table = new SortableTable<ClusterTable>({
@@ -15,6 +28,8 @@ export class TablesCard {
       {id: "name", title: "Table", sort: (table) => table.name, cell: (table) => h("code", null, table.name)},
       {id: "rows", title: "Rows", number: true, sort: (table) => table.rows, cell: (table) => formatCount(table.rows)},
       {id: "bytes", title: "Memory", number: true, sort: (table) => table.bytes, cell: (table) => formatBytes(table.bytes)},
+      {id: "dim", title: "Dim", number: true, cell: (table) => formatCount(table.dim)},
+      {id: "servers", title: "Rows by server", cell: (table) => serverBars(table)},
       {
         id: "balance", title: "Most rows of a server × mean", number: true,
         cell: (table) => formatNumber(table.balance, 3),

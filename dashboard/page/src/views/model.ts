@@ -100,8 +100,9 @@ class ModelPage {
     this.message.hidden = true;
     this.content.hidden = false;
     this.fold.checked = load(FOLD_KEY, isBoolean) ?? model.layers.length > MANY_LAYERS;
-    setText(this.summary, [model.name, `${formatCount(model.layers.length)} layers`, `${formatCount(model.parameters)} parameters`,
-      `${shortCount(model.operations)} operations forward for an example`].filter((part) => part !== "").join(" · "));
+    const isScripts = model.losses.length === 0;
+    setText(this.summary, [model.name, `${formatCount(model.layers.length)} ${isScripts ? "modules" : "layers"}`, `${formatCount(model.parameters)} parameters`,
+      isScripts ? "computed by a script" : `${shortCount(model.operations)} operations forward for an example`].filter((part) => part !== "").join(" · "));
     this.table.setRows(rowsOf(model));
     this.draw();
   }
@@ -195,7 +196,7 @@ function rowsOf(model: Model): Row[] {
   return [
     ...model.features.map((feature) => ({...none, id: `feature:${feature.name}`, name: feature.name, kind: "feature", output: featureText(feature)})),
     ...model.layers.map((layer) => ({
-      id: `layer:${layer.name}`, name: layer.name, kind: layer.kind, inputs: layer.inputs.join(", "), output: formatShape(layer.output_shape),
+      id: `layer:${layer.name}`, name: layer.name, kind: layer.kind, inputs: layer.inputs.join(", "), output: layer.output_shape === undefined ? "" : formatShape(layer.output_shape),
       parameters: layer.parameters, operations: layer.operations,
       variables: layer.table !== undefined ? `rows of ${layer.table}` : layer.variables_of !== undefined ? `shared with ${layer.variables_of}` : isFrozen(layer) ? "frozen" : "",
     })),
@@ -237,9 +238,9 @@ function describeNode(node: ModelNode, model: Model, goTo: (name: string) => voi
     h("p", {class: "formula"}, model.formulas[layer.kind] ?? ""),
     facts([
       ["Settings", layer.settings === undefined ? [] : [h("code", null, layer.settings)]],
-      ["Inputs", layer.inputs.map(link)], ["Output", [formatShape(layer.output_shape)]], ["Taken by", users(layer.name)],
+      ["Inputs", layer.inputs.map(link)], ["Output", layer.output_shape === undefined ? [] : [formatShape(layer.output_shape)]], ["Taken by", users(layer.name)],
       ["Parameters", layer.variables.length === 0 ? [] : [formatCount(layer.parameters), share(layer.parameters, model.parameters)]],
-      ["Operations", [formatCount(layer.operations), share(layer.operations, model.operations)]],
+      ["Operations", model.operations === 0 ? [] : [formatCount(layer.operations), share(layer.operations, model.operations)]],
       ["Variables", variables(layer, link)],
       ["Table", layer.table === undefined ? [] : [tableText(layer.table, model)]]])]);
 }

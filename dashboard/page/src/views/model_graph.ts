@@ -79,12 +79,12 @@ function boxes(names: readonly string[], ids: Map<string, string>): string[] {
 }
 
 function layerLines(layer: ModelLayer, folded: readonly ModelLayer[]): string[] {
-  const lines = [`${layer.kind} → ${formatShape(layer.output_shape)}`];
+  const lines = [layer.output_shape === undefined ? layer.kind : `${layer.kind} → ${formatShape(layer.output_shape)}`];
   const parameters = parametersText(layer);
   if (parameters !== "") lines.push(parameters);
   for (const other of folded) {
     const same = String(other.output_shape) === String(layer.output_shape);
-    lines.push(same ? other.kind : `${other.kind} → ${formatShape(other.output_shape)}`);
+    lines.push(same ? other.kind : `${other.kind} → ${formatShape(other.output_shape ?? [])}`);
   }
   return lines;
 }

@@ -1,14 +1,16 @@
 // One example by hand, and what the newest snapshot makes of it.
 
-import {ApiError, errorText, isAbort, type Example, type ModelTask, type Prediction} from "../api";
+import {ApiError, errorText, isAbort, type ModelTask, type Prediction, type PredictRequest} from "../api";
 import {fill, h, keyed, setText} from "../dom";
 import {formatCount, formatDuration, formatNumber, formatPercent} from "../format";
 import type {Context, View} from "../view";
 import "./try_it.css";
 import {drawPicture, picture} from "./classification_examples";
 import {className} from "./classification_model";
+import {ColumnFields} from "./try_it_columns";
 import {FeatureFields} from "./try_it_features";
 import {isImage} from "./try_it_input";
+import {NearestItems} from "./try_it_nearest";
 import {Drawing, Paste, Upload, type Source} from "./try_it_sources";
 
 const BETWEEN_MS = 200;  // predictions while the user draws
@@ -19,6 +21,7 @@ class TryItPage {
   private readonly ends: (() => void)[] = [];
   private readonly abort = new AbortController();
   private result: Result | undefined;
+  private nearest: NearestItems | undefined;  // of models that find items
   private task: ModelTask | undefined;
   private sources: Source[] = [];
   private chosen: Source | undefined;
@@ -71,17 +74,14 @@ class TryItPage {
     if (this.result !== undefined && this.newest > (this.result.step ?? -1)) this.predictSoon();
   }
 
-  // Of a model of several features, or of ids, the features are asked for first.
   private async build(task: ModelTask): Promise<void> {
-    const changed = () => this.predictSoon();
-    const shape = task.input_shape;
-    if (shape !== undefined) {
-      this.show(task, sourcesOf(shape, changed));
+    if (task.kind === undefined) {
+      fill(this.root, h("p", {class: "message", testid: "try-it-message"}, "This model is a script's: nothing is predicted here."));
       return;
     }
     try {
-      const {features} = await this.context.api.model(this.context.run, this.abort.signal);
-      if (task === this.task) this.show(task, [new FeatureFields(features, changed)]);
+      const sources = await this.sourcesFor(task);
+      if (task === this.task) this.show(task, sources);
     } catch (error) {
       if (isAbort(error) || task !== this.task) return;
       this.task = undefined;  // the next status tries again
@@ -89,9 +89,25 @@ class TryItPage {
     }
   }
 
+  // Columns where the records are made of some; otherwise an image or a row, or of several features, or of ids, these.
+  private async sourcesFor(task: ModelTask): Promise<Source[]> {
+    const {api, run} = this.context;
+    const changed = () => this.predictSoon();
+    const shape = task.input_shape;
+    this.nearest = undefined;
+    if (shape !== undefined && isImage(shape)) return sourcesOf(shape, changed);
+    const form = await api.form(run, this.abort.signal);
+    this.nearest = form.nearest && new NearestItems(api, run, form.nearest, this.abort.signal);
+    if (form.columns !== undefined) return [new ColumnFields(form.columns, form.examples, changed)];
+    if (shape !== undefined) return sourcesOf(shape, changed);
+    const {features} = await api.model(run, this.abort.signal);
+    return [new FeatureFields(features, form.examples, changed)];
+  }
+
   private show(task: ModelTask, sources: Source[]): void {
     this.sources = sources;
-    this.result = new Result(task);
+    this.result = new Result(task, sources[0] instanceof ColumnFields);
+    this.root.classList.toggle("wide", sources[0] instanceof ColumnFields);
     const room = h("div", {class: "source"});
     const choose = (source: Source) => {
       this.chosen = source;
@@ -108,7 +124,7 @@ class TryItPage {
           this.sources.length > 1 ? segments : null,
           h("button", {type: "button", testid: "clear", on: {click: () => this.chosen?.clear()}}, "Clear")),
         room),
-      this.result.element);
+      h("div", {class: "stack"}, this.result.element, this.nearest?.element));
     choose(this.sources[0]!);
   }
 
@@ -125,18 +141,21 @@ class TryItPage {
     const result = this.result;
     if (this.busy || !this.asked || result === undefined) return;
     this.asked = false;
-    const features = this.chosen?.features() ?? null;
-    result.showInput(features);
-    if (features === null) {
+    const source = this.chosen;
+    const request = source?.request() ?? null;
+    result.showInput(request);
+    void this.nearest?.update(source?.part?.() ?? request);
+    if (request === null) {
       result.clear();
       return;
     }
     this.busy = true;
     try {
-      result.show(await this.context.api.predict(this.context.run, features, this.abort.signal));
+      result.show(await this.context.api.predict(this.context.run, request, this.abort.signal));
     } catch (error) {
       if (!isAbort(error)) {
-        result.fail(error instanceof ApiError && error.status === 404 ? "There is no snapshot yet." : errorText(error));
+        const atField = error instanceof ApiError && error.status === 400 && source?.showError?.(error.message) === true;
+        result.fail(atField ? "A value cannot be read." : errorText(error));
       }
     } finally {
       this.busy = false;
@@ -161,7 +180,7 @@ class Result {
   private readonly seen: HTMLCanvasElement | undefined;
   private readonly seenBox: HTMLElement;
 
-  constructor(private readonly task: ModelTask) {
+  constructor(private readonly task: ModelTask, private readonly columns: boolean) {
     const shape = task.input_shape ?? [];
     this.seen = isImage(shape) ? picture(shape, [], 1) : undefined;
     this.seenBox = h("figure", {class: "seen", hidden: true}, this.seen,
@@ -173,7 +192,8 @@ class Result {
     this.clear();
   }
 
-  showInput(example: Example | null): void {
+  showInput(request: PredictRequest | null): void {
+    const example = request !== null && "features" in request ? request.features : null;
     const features = Array.isArray(example) ? example : null;
     this.seenBox.hidden = features === null || this.seen === undefined;
     if (features !== null && this.seen !== undefined) {
@@ -185,7 +205,7 @@ class Result {
     this.step = undefined;
     this.answer.className = "answer muted";
     const shape = this.task.input_shape;
-    setText(this.answer, shape === undefined ? "Fill in the features." : isImage(shape) ? "Draw something." : "Paste a row of values.");
+    setText(this.answer, shape === undefined || this.columns ? "Fill in the fields." : isImage(shape) ? "Draw something." : "Paste a row of values.");
     setText(this.origin, "");
     this.bars.replaceChildren();
   }

@@ -1,9 +1,11 @@
 // A field for each feature of a model: numbers, an id, or a bag of ids.
 
-import {errorText, type Example, type ExampleValue, type ModelFeature} from "../api";
-import {h, setAttribute, setText} from "../dom";
+import {errorText, type ExampleValue, type FormExample, type ModelFeature, type PredictRequest} from "../api";
+import {h} from "../dom";
 import {formatCount, formatShape} from "../format";
-import {parseBag, parseId, parseRow} from "./try_it_input";
+import {Examples} from "./try_it_examples";
+import {Field, fieldOfError} from "./try_it_field";
+import {featureText, lastId, parseBag, parseId, parseRow} from "./try_it_input";
 import type {Source} from "./try_it_sources";
 
 export class FeatureFields implements Source {
@@ -11,44 +13,63 @@ export class FeatureFields implements Source {
   readonly title = "Features";
   readonly element: HTMLElement;
   private readonly fields: FeatureField[];
+  private readonly examples: Examples;
 
-  constructor(features: readonly ModelFeature[], private readonly changed: () => void) {
-    this.fields = features.map((feature) => new FeatureField(feature, changed));
-    this.element = h("div", {class: "stack"}, ...this.fields.map((field) => field.element));
+  constructor(features: readonly ModelFeature[], examples: readonly FormExample[], private readonly changed: () => void) {
+    const edited = () => {
+      this.examples.edited();
+      changed();
+    };
+    this.fields = features.map((feature, position) => new FeatureField(feature, position, edited));
+    this.examples = new Examples(examples, (example) => this.fill(example));
+    this.element = h("div", {class: "stack"}, this.examples.element, ...this.fields.map(({field}) => field.element));
+    this.examples.first();
+  }
+
+  request(): PredictRequest | null {
+    const {features} = this.part();
+    return Object.keys(features).length < this.fields.length ? null : {features};
   }
 
   // All fields say what is wrong with them, also behind the first that is.
-  features(): Example | null {
+  part(): {features: Record<string, ExampleValue>} {
     const values = this.fields.map((field): [string, ExampleValue | null] => [field.name, field.value()]);
-    const there = values.filter((entry): entry is [string, ExampleValue] => entry[1] !== null);
-    return there.length < values.length ? null : Object.fromEntries(there);
+    return {features: Object.fromEntries(values.filter((entry): entry is [string, ExampleValue] => entry[1] !== null))};
+  }
+
+  showError(message: string): boolean {
+    const found = fieldOfError(message, "features", this.fields.map((field) => field.name));
+    const wrong = this.fields.find((field) => field.name === found?.name);
+    wrong?.field.setNote(found!.text);
+    return wrong !== undefined;
   }
 
   clear(): void {
-    for (const field of this.fields) field.clear();
+    for (const {field} of this.fields) field.text = "";
+    this.examples.none();
+    this.changed();
+  }
+
+  private fill(example: FormExample): void {
+    for (const {name, field} of this.fields) {
+      const value = example.features?.[name];
+      field.text = value === undefined ? "" : featureText(value);
+    }
     this.changed();
   }
 }
 
 class FeatureField {
   readonly name: string;
-  readonly element: HTMLElement;
-  private readonly text: HTMLInputElement | HTMLTextAreaElement;
-  private readonly note: HTMLElement;
+  readonly field: Field;
 
-  constructor(private readonly feature: ModelFeature, changed: () => void) {
+  constructor(private readonly feature: ModelFeature, position: number, changed: () => void) {
     this.name = feature.name;
-    const hint = `feature-hint-${feature.name}`;
-    const note = `feature-note-${feature.name}`;
-    const props = {
-      id: `feature-${feature.name}`, testid: `feature-${feature.name}`, class: "mono", autocomplete: "off", spellcheck: "false",
-      "aria-describedby": `${hint} ${note}`, placeholder: placeholderOf(feature), on: {input: changed},
-    };
-    this.text = feature.kind === "id" ? h("input", {...props, type: "text", inputmode: "numeric"}) :
-      h("textarea", {...props, rows: feature.kind === "numbers" && feature.shape.length > 1 ? 5 : 2});
-    this.note = h("p", {class: "small bad", id: note, "aria-live": "polite", testid: `feature-note-${feature.name}`});
-    this.element = h("div", {class: "feature-field"}, h("label", {for: props.id}, feature.name),
-      h("span", {class: "muted small", id: hint}, hintOf(feature)), this.text, this.note);
+    this.field = new Field({
+      kind: "feature", name: feature.name, position, hint: hintOf(feature), placeholder: placeholderOf(feature),
+      rows: feature.kind === "id" ? 1 : feature.kind === "numbers" && feature.shape.length > 1 ? 5 : 2,
+      ...(feature.kind === "id" ? {inputmode: "numeric"} : {}),
+    }, changed);
   }
 
   // Null: there is none, or it makes no sense, which the note says.
@@ -60,24 +81,19 @@ class FeatureField {
     } catch (error) {
       note = errorText(error);
     }
-    setText(this.note, note);
-    setAttribute(this.text, "aria-invalid", note === "" ? undefined : "true");
+    this.field.setNote(note);
     return value;
   }
 
-  clear(): void {
-    this.text.value = "";
-  }
-
   private read(): ExampleValue | null {
-    const {feature, text} = this;
+    const {feature, field} = this;
     switch (feature.kind) {
       case "id":
-        return parseId(text.value, countOf(feature.ids));
+        return parseId(field.text, feature.ids);
       case "bag":
-        return feature.weighted ? parseBag(text.value, countOf(feature.ids), true) : parseBag(text.value, countOf(feature.ids), false).ids;
+        return feature.weighted ? parseBag(field.text, feature.ids, true) : parseBag(field.text, feature.ids, false).ids;
       case "numbers": {
-        const numbers = parseRow(text.value, false).features;
+        const numbers = parseRow(field.text, false).features;
         const count = feature.shape.reduce((product, size) => product * size, 1);
         if (numbers.length === 0) return null;
         if (numbers.length !== count) throw new Error(`${formatCount(numbers.length)} of ${formatCount(count)} values`);
@@ -85,11 +101,6 @@ class FeatureField {
       }
     }
   }
-}
-
-// How many ids a field takes: of tables, whose ids have 64 bits, those that a number holds exactly.
-function countOf(ids: number | undefined): number {
-  return ids ?? 1e15;
 }
 
 function placeholderOf(feature: ModelFeature): string {
@@ -101,11 +112,14 @@ function placeholderOf(feature: ModelFeature): string {
 }
 
 function hintOf(feature: ModelFeature): string {
-  const last = feature.kind === "numbers" ? "" : formatCount(countOf(feature.ids) - 1);
   switch (feature.kind) {
     case "numbers": return feature.shape.length > 1 ? `${formatShape(feature.shape)} values, row by row` :
       feature.shape[0] === 1 ? "one value" : `${formatShape(feature.shape)} values`;
-    case "id": return `an id from 0 to ${last}`;
-    case "bag": return `any number of ids from 0 to ${last}${feature.weighted ? ", each with a weight behind a colon, or 1" : ""}`;
+    case "id": return `an id${rangeOf(feature.ids)}`;
+    case "bag": return `any number of ids${rangeOf(feature.ids)}${feature.weighted ? ", each with a weight behind a colon, or 1" : ""}`;
   }
+}
+
+function rangeOf(count: number | undefined): string {
+  return count === undefined ? " of 64 bits" : ` from 0 to ${Number(lastId(count)).toLocaleString("en-US")}`;
 }

@@ -1,5 +1,10 @@
 // Converts a drawing, an upload or pasted text to the features that a model takes.
 
+import type {ColumnValue, ExampleValue, FormColumn} from "../api_types";
+
+// How a column's values stand in a text.
+type ColumnForm = Pick<FormColumn, "list" | "separator">;
+
 // Grey values of [0, 1], rows first; 0 is the background.
 export interface GreyImage {
   width: number;
@@ -97,21 +102,22 @@ export function parseRow(text: string, image: boolean): PastedRow {
   return {features: divided ? features.map((value) => value / 255) : features, divided};
 }
 
+// Ids that a number does not hold exactly are texts.
 export interface ParsedBag {
-  ids: number[];
+  ids: (number | string)[];
   weights?: number[];
 }
 
-// An id from 0 to below `count`; null: there is no text. Fails with an Error that says what is wrong.
-export function parseId(text: string, count: number): number | null {
+// An id from 0 to below `count`, or of 64 bits; null: there is no text. Fails with an Error that says what is wrong.
+export function parseId(text: string, count: number | undefined): number | string | null {
   const word = text.trim();
   return word === "" ? null : idOf(word, count, "");
 }
 
 // Ids with commas, semicolons or blanks between them; of a weighted bag "3:0.5", and those without a weight have 1. Fails with an
 // Error that names the word that is wrong.
-export function parseBag(text: string, count: number, weighted: boolean): ParsedBag {
-  const bag = {ids: [] as number[], weights: [] as number[]};
+export function parseBag(text: string, count: number | undefined, weighted: boolean): ParsedBag {
+  const bag = {ids: [] as (number | string)[], weights: [] as number[]};
   for (const [i, word] of text.split(/[\s,;]+/).filter((part) => part !== "").entries()) {
     const [id, weight, ...more] = word.split(":");
     const where = `id ${i + 1}: `;
@@ -126,10 +132,35 @@ export function parseBag(text: string, count: number, weighted: boolean): Parsed
   return weighted ? bag : {ids: bag.ids};
 }
 
-function idOf(word: string, count: number, where: string): number {
-  const id = /^\d{1,15}$/.test(word) ? Number(word) : -1;
-  if (id < 0 || id >= count) throw new Error(`${where}expected an id from 0 to ${count - 1}, found "${word.slice(0, 20)}"`);
-  return id;
+// The greatest of `count` ids, or of those of 64 bits.
+export function lastId(count: number | undefined): bigint {
+  return (count === undefined ? 2n ** 64n : BigInt(count)) - 1n;
+}
+
+// A feature's value as the text from which parseId, parseBag or parseRow read it.
+export function featureText(value: ExampleValue): string {
+  if (typeof value !== "object") return String(value);
+  if (Array.isArray(value)) return value.join(", ");
+  return value.ids.map((id, i) => value.weights === undefined ? String(id) : `${id}:${value.weights[i]}`).join(", ");
+}
+
+// What a column has for a text; null: it is missing. A list that nothing separates has a value on each line.
+export function columnValue(text: string, {list, separator}: ColumnForm): ColumnValue {
+  if (!list || separator !== undefined) return text.trim() === "" ? null : text;
+  const values = text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
+  return values.length === 0 ? null : values;
+}
+
+// The other way around.
+export function columnText(value: ColumnValue, {list}: ColumnForm): string {
+  if (value === null) return "";
+  return typeof value === "string" ? value : value.join(list ? "\n" : " ");
+}
+
+function idOf(word: string, count: number | undefined, where: string): number | string {
+  const id = /^\d{1,20}$/.test(word) ? BigInt(word) : -1n;
+  if (id < 0n || id > lastId(count)) throw new Error(`${where}expected an id from 0 to ${lastId(count)}, found "${word.slice(0, 20)}"`);
+  return id <= Number.MAX_SAFE_INTEGER ? Number(id) : String(id);
 }
 
 function inkBox({width, height, values}: GreyImage): Box | null {

@@ -1,6 +1,6 @@
 // Where an input comes from: a drawing, a file, a pasted row. Each calls back when it has changed.
 
-import {errorText, type Example} from "../api";
+import {errorText, type PredictRequest} from "../api";
 import {h, setText} from "../dom";
 import {formatCount, formatShape} from "../format";
 import {greyFeatures, normalizeDigit, parseRow, rgbaFeatures} from "./try_it_input";
@@ -9,8 +9,12 @@ export interface Source {
   readonly id: string;
   readonly title: string;
   readonly element: HTMLElement;
-  // One example; null: there is none.
-  features(): Example | null;
+  // Of one example; null: there is none.
+  request(): PredictRequest | null;
+  // What there is of a request whose other fields are empty.
+  part?(): PredictRequest;
+  // Shows what an answer says of one of its fields; false: it says nothing of them.
+  showError?(message: string): boolean;
   clear(): void;
 }
 
@@ -47,18 +51,23 @@ export class Drawing implements Source {
       "database does it."));
   }
 
-  features(): number[] | null {
+  request(): PredictRequest | null {
+    const features = this.features();
+    return features === null ? null : {features};
+  }
+
+  clear(): void {
+    this.wipe();
+    this.changed();
+  }
+
+  private features(): number[] | null {
     const [height, width, channels] = this.shape as [number, number, number];
     const rgba = this.context.getImageData(0, 0, SIDE, SIDE).data;
     const values = new Float32Array(SIDE * SIDE);
     for (let i = 0; i < values.length; ++i) values[i] = rgba[4 * i]! / 255;
     const digit = normalizeDigit({width: SIDE, height: SIDE, values}, width, height);
     return digit === null ? null : greyFeatures(digit, channels);
-  }
-
-  clear(): void {
-    this.wipe();
-    this.changed();
   }
 
   private wipe(): void {
@@ -135,8 +144,8 @@ export class Upload implements Source {
       "page; its pixels go to the evaluator."));
   }
 
-  features(): number[] | null {
-    return this.rgba === undefined ? null : rgbaFeatures(this.rgba, this.shape[2]!, this.invert.checked);
+  request(): PredictRequest | null {
+    return this.rgba === undefined ? null : {features: rgbaFeatures(this.rgba, this.shape[2]!, this.invert.checked)};
   }
 
   clear(): void {
@@ -180,7 +189,7 @@ export class Paste implements Source {
       "commas or blanks between them."));
   }
 
-  features(): number[] | null {
+  request(): PredictRequest | null {
     let note = "";
     let features: number[] | null = null;
     try {
@@ -195,7 +204,7 @@ export class Paste implements Source {
       note = errorText(error);
     }
     setText(this.note, note);
-    return features;
+    return features === null ? null : {features};
   }
 
   clear(): void {
