@@ -1,8 +1,9 @@
-"""The conditions of a TFJob document, as kubectl prints it."""
+"""The conditions of a job's document, as kubectl prints it."""
 
 from dataclasses import dataclass
 from typing import Any, List, Mapping, Optional, Sequence
 
+from .job_kind import JOB_KINDS
 from .status import FAILED, STOPPED, SUCCEEDED, reason
 
 
@@ -39,7 +40,8 @@ def find_end(conditions: Sequence[JobCondition]) -> Optional[JobCondition]:
 
 def was_stopped(conditions: Sequence[JobCondition]) -> bool:
     """Whether its launcher was told to end it."""
-    return any(c.reason == reason(STOPPED) for c in conditions)
+    reasons = [reason(STOPPED, prefix) for prefix in (*JOB_KINDS, "Job")]
+    return any(c.reason in reasons for c in conditions)
 
 
 def state(job: Mapping[str, Any]) -> str:

@@ -4,28 +4,29 @@ was not rendered. Each is "" where there is nothing to say, and else begins with
 import re
 from typing import Any, Dict, Mapping
 
-from .model import REPLICA_TYPES
+from .job_kind import TF_JOB, JobKind
 
 _REPLICA_FIELDS = ("replicas", "restartPolicy", "template")
 
 
-def missing_replica_specs(document: Mapping[str, Any]) -> str:
-    """`document`: a TFJob without spec.tfReplicaSpecs."""
+def missing_replica_specs(document: Mapping[str, Any], kind: JobKind) -> str:
+    """`document`: a job of this kind without its replica types."""
+    own = kind.specs_field
     spec = _mapping(document.get("spec"))
     for key, value in spec.items():
         if re.fullmatch(r"\w*replicaspecs?", key, re.IGNORECASE) and value:
-            if isinstance(value, list):
+            if isinstance(value, list) and kind == TF_JOB:
                 return (
                     f"; found spec.{key}, the list of v1alpha1: it becomes the mapping spec.tfReplicaSpecs with the "
                     "keys Chief (was MASTER), Worker and PS"
                 )
-            return f"; found spec.{key}, which is called tfReplicaSpecs"
-    if "tfReplicaSpecs" in document:
-        return "; found tfReplicaSpecs beside spec: indent it"
+            return f"; found spec.{key}, which is called {own}"
+    if own in document:
+        return f"; found {own} beside spec: indent it"
     for place, fields in (("spec", spec), ("the document", document)):
-        found = [key for key in fields if _is_replica_type(key)]
+        found = [key for key in fields if _is_replica_type(key, kind)]
         if found:
-            return f"; found {found[0]} directly under {place}: indent it below spec.tfReplicaSpecs"
+            return f"; found {found[0]} directly under {place}: indent it below {kind.specs_path}"
     return ""
 
 
@@ -57,8 +58,8 @@ def unrendered(value: Any) -> str:
     return ""
 
 
-def _is_replica_type(key: str) -> bool:
-    return key.lower() in (name.lower() for name in REPLICA_TYPES)
+def _is_replica_type(key: str, kind: JobKind) -> bool:
+    return key.lower() in (name.lower() for name in kind.replica_types)
 
 
 def _mapping(value: Any) -> Dict[str, Any]:

@@ -1,13 +1,12 @@
-"""TFJobs of older API versions and shapes, brought to kubeflow.org/v1."""
+"""Jobs of older API versions and shapes, brought to kubeflow.org/v1."""
 
 from typing import Any, Dict
 
 from .fields import FieldReader
-from .model import API_GROUP, KIND, REPLICA_TYPES
+from .job_kind import TF_JOB, JobKind
+from .model import API_GROUP
 from .operator_version import OperatorVersion
 
-# Same shape as v1, but for the policies that stand directly under spec.
-_OLDER_VERSIONS = ("v1alpha2", "v1beta1", "v1beta2")
 _FIRST_VERSIONS = ("kubeflow.org/v1alpha1", "tensorflow.org/v1alpha1", "kubeflow.caicloud.io/v1alpha1")
 _MOVED_POLICIES = ("cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit")
 
@@ -15,34 +14,37 @@ _MOVED_POLICIES = ("cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineS
 def to_v1(
     fields: FieldReader,
     document: Dict[str, Any],
+    kind: JobKind,
     api_version: str,
     version: OperatorVersion,
     honour_misplaced_policies: bool,
 ) -> Dict[str, Any]:
-    """A v1 document of its own, without status."""
+    """A v1 document of its own, without status. In older versions the policies stand directly under spec."""
     spec = dict(fields.mapping(document.get("spec"), "spec"))
     moved_by_version = api_version != "v1" or version.reads_policies_beside_run_policy
     _move_policies(fields, spec, moved_by_version, honour_misplaced_policies)
-    if isinstance(spec.get("tfReplicaSpecs"), dict):
-        spec["tfReplicaSpecs"] = _with_known_spelling(fields, spec["tfReplicaSpecs"])
+    specs = spec.get(kind.specs_field)
+    if isinstance(specs, dict) and not (kind.webhook_knows_types and version.has_webhook):
+        spec[kind.specs_field] = _with_known_spelling(fields, kind, specs)
     result = {key: value for key, value in document.items() if key != "status"}
-    result.update(apiVersion=f"{API_GROUP}/v1", kind=KIND, spec=spec)
+    result.update(apiVersion=f"{API_GROUP}/v1", kind=kind.name, spec=spec)
     return result
 
 
-def read_api_version(fields: FieldReader, document: Dict[str, Any]) -> str:
+def read_api_version(fields: FieldReader, document: Dict[str, Any], kind: JobKind) -> str:
     """What the document was written for: "v1", "v1beta2". ManifestError."""
     text = fields.required_text(document.get("apiVersion"), "apiVersion")
-    if text in _FIRST_VERSIONS:
+    if kind == TF_JOB and text in _FIRST_VERSIONS:
         raise fields.error(
             "apiVersion",
             f"{text} is not read; write the job for {API_GROUP}/v1: the list replicaSpecs becomes the "
             "mapping spec.tfReplicaSpecs with the keys Chief (was MASTER), Worker and PS",
         )
     group, _, api_version = text.partition("/")
-    if group != API_GROUP or api_version not in ("v1", *_OLDER_VERSIONS):
-        known = ", ".join(f"{API_GROUP}/{name}" for name in ("v1", *_OLDER_VERSIONS))
-        raise fields.expected("apiVersion", f"one of {known}", text)
+    if group != API_GROUP or api_version not in kind.api_versions:
+        known = ", ".join(f"{API_GROUP}/{name}" for name in kind.api_versions)
+        one_of = "one of " if len(kind.api_versions) > 1 else ""
+        raise fields.expected("apiVersion", f"{one_of}{known}", text)
     if api_version != "v1":
         fields.warn("apiVersion", f"{text} is read as {API_GROUP}/v1; clusters of today refuse it")
     return api_version
@@ -72,15 +74,15 @@ def _move_policies(
         spec["runPolicy"] = run_policy
 
 
-def _with_known_spelling(fields: FieldReader, specs: Dict[str, Any]) -> Dict[str, Any]:
+def _with_known_spelling(fields: FieldReader, kind: JobKind, specs: Dict[str, Any]) -> Dict[str, Any]:
     """Keys such as "ps" and "WORKER" in the operator's camel case, unknown ones as they are."""
-    spellings = {name.lower(): name for name in REPLICA_TYPES}
+    spellings = {name.lower(): name for name in kind.replica_types}
     result: Dict[str, Any] = {}
     for key, value in specs.items():
         replica_type = spellings.get(key.lower(), key)
         if replica_type in result:
             raise fields.error(
-                f"spec.tfReplicaSpecs.{key}",
+                f"{kind.specs_path}.{key}",
                 f"second entry for the replica type {replica_type}, the operator would lose one of them",
             )
         result[replica_type] = value

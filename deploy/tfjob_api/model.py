@@ -1,30 +1,17 @@
-"""A TFJob and the objects beside it, whatever form its manifest had."""
+"""A job and the objects beside it, whatever form its manifest had."""
 
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Mapping, Optional, Tuple
 
+from .job_kind import JOB_KINDS, TF_JOB, JobKind, Messages
 from .operator_version import OperatorVersion
 
 API_GROUP = "kubeflow.org"
-KIND = "TFJob"
-REPLICA_TYPES = ("Chief", "Evaluator", "Master", "PS", "Worker")
-# One replica of one of these leads the job; without them worker 0 does.
-LEADER_TYPES = ("Chief", "Master")
 RESTART_POLICIES = ("Always", "OnFailure", "Never", "ExitCode")
 CLEAN_POD_POLICIES = ("All", "Running", "None")
-# The container that the operator gives TF_CONFIG to, and whose exit code counts.
-CONTAINER_NAME = "tensorflow"
-PORT_NAME = "tfjob-port"
-DEFAULT_PORT = 2222
-# Keelson's program of each replica type.
-PROGRAMS = {
-    "Chief": "chief",
-    "Evaluator": "evaluator",
-    "Master": "chief",
-    "PS": "ps_server",
-    "Worker": "worker",
-}
+# Keelson's programs that replicas run.
+PROGRAMS = tuple(dict.fromkeys(program for kind in JOB_KINDS.values() for program in kind.programs.values()))
 # An annotation of servers that the manifest does not have: the replica type whose template they got.
 ADDED_SERVERS = "keelson/template-of"
 # The names of environment variables that the API server accepts.
@@ -101,7 +88,7 @@ class ContainerPort:
 
 @dataclass(frozen=True)
 class Container:
-    name: str = CONTAINER_NAME
+    name: str = TF_JOB.container
     image: str = ""
     # Empty: the image's own.
     command: Tuple[str, ...] = ()
@@ -118,27 +105,29 @@ class Container:
 
 @dataclass(frozen=True)
 class ReplicaSpec:
-    """One entry of tfReplicaSpecs, with its pod template."""
+    """One entry of the replica types, with its pod template."""
 
     # Camel case as the operator rewrites it ("PS").
     type: str
     replicas: int
     restart_policy: str
-    # The one named tensorflow.
+    # The one that the kind names.
     container: Container
     init_containers: Tuple[Container, ...] = ()
     volumes: Tuple[Volume, ...] = ()
     grace_seconds: float = 30.0
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    # That of its job.
+    kind: JobKind = TF_JOB
 
     @property
     def port(self) -> int:
-        """The number of the port named tfjob-port; 2222 without one."""
+        """The number of the port that peers connect to; the kind's without one."""
         for port in self.container.ports:
-            if port.name == PORT_NAME:
+            if port.name == self.kind.port_name:
                 return port.port
-        return DEFAULT_PORT
+        return self.kind.port
 
 
 @dataclass(frozen=True)
@@ -153,7 +142,25 @@ class RunPolicy:
 
 
 @dataclass(frozen=True)
-class TFJob:
+class ElasticPolicy:
+    """elasticPolicy of a PyTorchJob: how many pods its torchrun waits for. None: not set."""
+
+    min_replicas: Optional[int] = None
+    max_replicas: Optional[int] = None
+    rdzv_backend: Optional[str] = None
+    rdzv_host: Optional[str] = None
+    rdzv_port: Optional[int] = None
+    rdzv_id: Optional[str] = None
+    # "KEY=VALUE" each.
+    rdzv_conf: Tuple[str, ...] = ()
+    standalone: bool = False
+    # The older place of nprocPerNode.
+    nproc_per_node: Optional[int] = None
+    max_restarts: Optional[int] = None
+
+
+@dataclass(frozen=True)
+class TrainingJob:
     name: str
     namespace: str
     # By type ("PS"), in the manifest's order.
@@ -161,6 +168,10 @@ class TFJob:
     run_policy: RunPolicy = RunPolicy()
     success_policy: str = ""
     dynamic_workers: bool = False
+    kind: JobKind = TF_JOB
+    elastic_policy: Optional[ElasticPolicy] = None
+    # A PyTorchJob sets it to "2" or "auto"; None: it is not set.
+    nproc_per_node: Optional[str] = None
 
     def replicas(self, replica_type: str) -> int:
         spec = self.replica_specs.get(replica_type)
@@ -169,7 +180,7 @@ class TFJob:
     def total_replicas(self) -> int:
         return sum(spec.replicas for spec in self.replica_specs.values())
 
-    def with_replicas(self, numbers: Mapping[str, int]) -> "TFJob":
+    def with_replicas(self, numbers: Mapping[str, int]) -> "TrainingJob":
         """Returns the job with the number of replicas that `numbers` has for each replica type."""
         specs = {
             replica_type: replace(spec, replicas=numbers.get(replica_type, spec.replicas))
@@ -179,10 +190,15 @@ class TFJob:
 
     def chief_type(self) -> Optional[str]:
         """"Chief" or "Master"; None where worker 0 leads the job."""
-        for replica_type in LEADER_TYPES:
+        for replica_type in self.kind.leader_types:
             if replica_type in self.replica_specs:
                 return replica_type
         return None
+
+    @property
+    def messages(self) -> Messages:
+        """The operator's words for it."""
+        return self.kind.messages if self.chief_type() else self.kind.leaderless_messages
 
 
 @dataclass(frozen=True)
@@ -209,7 +225,7 @@ class ClusterObjects:
 class Manifest:
     """The result of reader.read_manifest."""
 
-    job: TFJob
+    job: TrainingJob
     # The operator that the job was read for.
     version: OperatorVersion
     objects: ClusterObjects

@@ -2,15 +2,17 @@
 
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from .model import API_GROUP, LEADER_TYPES, REPLICA_TYPES, TFJob
+from .job_kind import JOB_KINDS
+from .model import API_GROUP, TrainingJob
 from .operator_version import NEWEST, OperatorVersion
 
 # Replica type ("PS") -> "host:port" per replica.
 Addresses = Mapping[str, Sequence[str]]
 
 _NEWEST = OperatorVersion.parse(NEWEST)
+_TYPES = dict.fromkeys(name.lower() for kind in JOB_KINDS.values() for name in kind.replica_types)
 # A regular expression for a replica type in names and labels.
-TYPE_PATTERN = f"(?:{'|'.join(replica_type.lower() for replica_type in REPLICA_TYPES)})"
+TYPE_PATTERN = f"(?:{'|'.join(_TYPES)})"
 # The prefix of labels since 1.4.
 LABEL_PREFIX = "training.kubeflow.org/"
 _LABEL_PREFIXES = (LABEL_PREFIX, "", "tf-")
@@ -26,26 +28,26 @@ def pod_name(job_name: str, replica_type: str, index: int) -> str:
     return f"{job_name}-{replica_name(replica_type, index)}"
 
 
-def replicas(job: TFJob) -> List[Tuple[str, int]]:
+def replicas(job: TrainingJob) -> List[Tuple[str, int]]:
     """Type and index of every replica, in the manifest's order."""
     return [(t, index) for t, spec in job.replica_specs.items() for index in range(spec.replicas)]
 
 
-def replica_names(job: TFJob) -> List[str]:
+def replica_names(job: TrainingJob) -> List[str]:
     return [replica_name(replica_type, index) for replica_type, index in replicas(job)]
 
 
 def replica_host(
-    job: TFJob, replica_type: str, index: int, domain: str = "", version: OperatorVersion = _NEWEST
+    job: TrainingJob, replica_type: str, index: int, domain: str = "", version: OperatorVersion = _NEWEST
 ) -> str:
     """`domain`: CUSTOM_CLUSTER_DOMAIN of the operator."""
     name = pod_name(job.name, replica_type, index)
-    if not version.hosts_have_namespace:
+    if not (job.kind.hosts_have_namespace and version.hosts_have_namespace):
         return name
     return f"{name}.{job.namespace}.svc" + (f".{domain}" if domain else "")
 
 
-def cluster_addresses(job: TFJob, domain: str = "", version: OperatorVersion = _NEWEST) -> Addresses:
+def cluster_addresses(job: TrainingJob, domain: str = "", version: OperatorVersion = _NEWEST) -> Addresses:
     return {
         replica_type: [
             f"{replica_host(job, replica_type, index, domain, version)}:{spec.port}"
@@ -55,21 +57,21 @@ def cluster_addresses(job: TFJob, domain: str = "", version: OperatorVersion = _
     }
 
 
-def is_leader(job: TFJob, replica_type: str, index: int) -> bool:
+def is_leader(job: TrainingJob, replica_type: str, index: int) -> bool:
     """The replica whose log is the job's, and whose pod has the label job-role=master."""
     if job.chief_type() is not None:
-        return replica_type in LEADER_TYPES
+        return replica_type in job.kind.leader_types
     return replica_type == "Worker" and index == 0
 
 
-def labels(job: TFJob, replica_type: str, index: int, version: OperatorVersion = _NEWEST) -> Dict[str, str]:
+def labels(job: TrainingJob, replica_type: str, index: int, version: OperatorVersion = _NEWEST) -> Dict[str, str]:
     """The labels that the operator adds to those of the pod template, and by which it selects pods."""
     own = {"job-name": job.name, "replica-type": replica_type.lower(), "replica-index": str(index)}
     if is_leader(job, replica_type, index):
         own["job-role"] = "master"
     result: Dict[str, str] = {}
     if version.has_prefixed_labels:
-        prefixed = {"operator-name": "tfjob-controller", **own}
+        prefixed = {"operator-name": job.kind.controller, **own}
         result.update({LABEL_PREFIX + key: value for key, value in prefixed.items()})
     if version.has_plain_labels:
         result.update({"group-name": API_GROUP, **own})

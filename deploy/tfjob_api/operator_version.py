@@ -1,4 +1,4 @@
-"""The differences between the generations of the TFJob operator, as properties.
+"""The differences between the generations of the training operator, as properties.
 
 Source: the tags of kubeflow/trainer (training-operator, tf-operator) and kubeflow/common; each
 property names the first version that behaves as its value says.
@@ -69,6 +69,22 @@ class OperatorVersion:
     # A replica's Service has all ports of the container; before, tfjob-port alone.
     services_have_all_ports = _since(1, 2)
 
+    # The same of a PyTorchJob.
+
+    # MASTER_ADDR is the name of the Service in the master, too; before, localhost, and PYTHONUNBUFFERED stands last.
+    master_has_its_name = _since(1, 4)
+    # A worker has an init container that looks for the master's name.
+    waits_for_master = _since(1, 4)
+    # It gives up after some tries.
+    gives_up_waiting = _since(1, 7)
+    knows_elastic_policy = _since(1, 4)
+    # Without a Master, the success of one worker of an elastic job is that of the job.
+    one_elastic_worker_is_enough = _since(1, 6)
+    # The variables of torchrun of a job without elasticPolicy, and nprocPerNode, which counts in WORLD_SIZE.
+    has_torchrun_variables = _since(1, 7)
+    # PET_NPROC_PER_NODE stands behind PET_NODE_RANK, and jobs without a Master have it, too.
+    always_has_nproc_per_node = _since(1, 8)
+
     @property
     def sparse_cluster_key(self) -> str:
         return "cluster" if self.numbers >= (1, 7) else "sparseCluster"
@@ -102,6 +118,9 @@ class OperatorVersion:
         """The first word of the message of the condition Restarting."""
         return "job" if self.numbers >= (1, 6) else "TFJob"
 
+    # A PyTorchJob whose pod has failed fails at once, unless it is ExitCode's, though nothing is missing any more.
+    fails_while_others_run = _before(1, 5)
+
     # Policies.
 
     # activeDeadlineSeconds is only looked at when something else happens.
@@ -115,10 +134,6 @@ class OperatorVersion:
     wants_dns_1035_name = _since(1, 6)
     # cleanPodPolicy and its like directly under spec count.
     reads_policies_beside_run_policy = _before(1, 2)
-
-    @property
-    def default_clean_pod_policy(self) -> str:
-        return "None" if self.numbers >= (1, 6) else "Running"
 
     @property
     def cleans_up_after_limits(self) -> bool:

@@ -6,7 +6,8 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from . import schema
 from .containers import ContainerReader
 from .fields import FieldReader
-from .model import CONTAINER_NAME, Container, Volume, VolumeFile
+from .job_kind import TF_JOB, JobKind
+from .model import Container, Volume, VolumeFile
 from .names import read_claim_name, read_file_path, read_host_path, read_label
 from .pod_rules import pod_warnings
 
@@ -35,8 +36,9 @@ class PodTemplate:
 class PodTemplateReader:
     """Reads a template that admission.check_document has accepted."""
 
-    def __init__(self, fields: FieldReader):
+    def __init__(self, fields: FieldReader, kind: JobKind = TF_JOB):
         self._fields = fields
+        self._kind = kind
         self._containers = ContainerReader(fields)
 
     def read(self, template: Dict[str, Any], where: str) -> PodTemplate:
@@ -63,7 +65,7 @@ class PodTemplateReader:
         return pod
 
     def _read_container(self, spec: Dict[str, Any], where: str) -> Container:
-        """The one named tensorflow; the others are the cluster's."""
+        """The one that the kind names; the others are the cluster's."""
         chosen: Optional[Container] = None
         names: List[str] = []
         for path, value in self._fields.mappings(spec.get("containers"), where):
@@ -71,7 +73,7 @@ class PodTemplateReader:
             if name in names:
                 raise self._fields.error(f"{path}.name", f'Duplicate value: "{name}"')
             names.append(name)
-            if name == CONTAINER_NAME:
+            if name == self._kind.container:
                 chosen = self._containers.read(value, path)
             else:
                 self._fields.warn(path, f"the container {name} is ignored locally")

@@ -1,4 +1,4 @@
-"""Manifest files -> Manifest: the TFJob, what stands beside it, and what there is to say about them."""
+"""Manifest files -> Manifest: the job, what stands beside it, and what there is to say about them."""
 
 import copy
 import random
@@ -6,23 +6,26 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from . import hints, legacy, lint, schema
-from .admission import SPECS, Admission
+from .admission import Admission
 from .documents import Document, load_files, source_name, take_apart
 from .fields import FieldReader
+from .job_kind import JOB_KINDS, PYTORCH_JOB, TF_JOB, JobKind
 from .model import (
     ADDED_SERVERS,
     CLEAN_POD_POLICIES,
-    LEADER_TYPES,
     RESTART_POLICIES,
     Manifest,
     ReplicaSpec,
     RunPolicy,
-    TFJob,
+    TrainingJob,
 )
+from .naming import cluster_addresses
 from .objects import read_objects
+from .operator_pod import operator_variables
 from .operator_version import OperatorVersion
 from .pod_rules import label_warnings
 from .pod_template import PodTemplateReader
+from .pytorch_spec import read_elastic_policy, read_nproc_per_node
 from .selection import select_job
 from .template import expand_templates
 
@@ -36,11 +39,11 @@ _SUFFIX_LENGTH = 5
 class ReadOptions:
     # The parameters of Templates.
     parameters: Mapping[str, str] = field(default_factory=dict)
-    # Replica type -> number, in place of the manifest's; PS may be added.
+    # Replica type -> number, in place of the manifest's; PS may be added, or left out by 0.
     replicas: Mapping[str, int] = field(default_factory=dict)
     # None: the newest that the manifest's apiVersion was made for.
     version: Optional[OperatorVersion] = None
-    # The name of the TFJob, if the files have several; "": the only one.
+    # The name of the job, if the files have several; "": the only one.
     job_name: str = ""
     # Policies directly under spec count in v1 too; False: they are dropped, as operators from 1.2 on do.
     honour_misplaced_policies: bool = True
@@ -60,15 +63,18 @@ def _read(documents: List[Document], source: str, options: ReadOptions) -> Manif
     documents = expand_templates(documents, source, options.parameters)
     chosen, others = select_job(documents, source, options.job_name)
     fields = FieldReader(chosen.source)
-    api_version = legacy.read_api_version(fields, chosen.value)
+    kind = JOB_KINDS.get(chosen.kind, TF_JOB)
+    api_version = legacy.read_api_version(fields, chosen.value, kind)
     version = options.version or OperatorVersion.for_api_version(api_version)
-    document = legacy.to_v1(fields, chosen.value, api_version, version, options.honour_misplaced_policies)
+    document = legacy.to_v1(
+        fields, chosen.value, kind, api_version, version, options.honour_misplaced_policies
+    )
     document = _with_name(fields, document)
-    admission = Admission(fields, version)
+    admission = Admission(fields, version, kind)
     admission.check_document(document)
-    _warn_of_no_replicas(fields, document)
-    document = _with_replicas(fields, document, options.replicas)
-    job = _JobReader(fields, version).read(document)
+    _warn_of_no_replicas(fields, document, kind)
+    document = _with_replicas(fields, document, kind, options.replicas)
+    job = _JobReader(fields, version, kind).read(document)
     admission.check_job(job)
     fields.warnings.extend(lint.job_warnings(job, version))
     objects = read_objects(others, job.namespace)
@@ -89,38 +95,41 @@ def _with_name(fields: FieldReader, document: Dict[str, Any]) -> Dict[str, Any]:
     return {**document, "metadata": {**metadata, "name": name}}
 
 
-def _warn_of_no_replicas(fields: FieldReader, document: Dict[str, Any]) -> None:
-    for replica_type, spec in document["spec"]["tfReplicaSpecs"].items():
+def _warn_of_no_replicas(fields: FieldReader, document: Dict[str, Any], kind: JobKind) -> None:
+    for replica_type, spec in document["spec"][kind.specs_field].items():
         if spec.get("replicas") == 0:
             fields.warn(
-                f"{SPECS}.{replica_type}.replicas",
+                f"{kind.specs_path}.{replica_type}.replicas",
                 f"0: the operator makes a pod nevertheless, and the job fails; leave {replica_type} out",
             )
 
 
 def _with_replicas(
-    fields: FieldReader, document: Dict[str, Any], replicas: Mapping[str, int]
+    fields: FieldReader, document: Dict[str, Any], kind: JobKind, replicas: Mapping[str, int]
 ) -> Dict[str, Any]:
-    specs = dict(document["spec"]["tfReplicaSpecs"])
+    specs = dict(document["spec"][kind.specs_field])
     for replica_type, count in replicas.items():
-        if replica_type in specs:
+        if count == 0 and replica_type == "PS" and len(specs) > 1:
+            # Without servers the job is another one: one with "ps": [] in TF_CONFIG waits for some.
+            specs.pop(replica_type, None)
+        elif replica_type in specs:
             specs[replica_type] = {**specs[replica_type], "replicas": count}
-        elif count > 0 and replica_type == "PS":
-            specs["PS"] = _added_servers(fields, specs, count)
+        elif count > 0 and replica_type == "PS" and replica_type in kind.replica_types:
+            specs["PS"] = _added_servers(fields, kind, specs, count)
         elif count > 0:
             raise fields.error(
-                f"{SPECS}.{replica_type}", f"not in the manifest, but {count} replicas are asked for"
+                f"{kind.specs_path}.{replica_type}", f"not in the manifest, but {count} replicas are asked for"
             )
-    return {**document, "spec": {**document["spec"], "tfReplicaSpecs": specs}}
+    return {**document, "spec": {**document["spec"], kind.specs_field: specs}}
 
 
-def _added_servers(fields: FieldReader, specs: Dict[str, Any], count: int) -> Dict[str, Any]:
+def _added_servers(fields: FieldReader, kind: JobKind, specs: Dict[str, Any], count: int) -> Dict[str, Any]:
     """A replica spec for servers that the manifest does not have: the workers' image, command and volumes,
     without what a server has no use for."""
-    model = next((t for t in ("Worker", *LEADER_TYPES) if t in specs), None)
+    model = next((t for t in ("Worker", *kind.leader_types) if t in specs), None)
     if model is None:
-        raise fields.error(f"{SPECS}.PS", "expected a Worker or a Chief whose template servers can have")
-    fields.warn(f"{SPECS}.PS", f"not in the manifest; {count} with the template of {model}")
+        raise fields.error(f"{kind.specs_path}.PS", "expected a Worker or a Chief whose template servers can have")
+    fields.warn(f"{kind.specs_path}.PS", f"not in the manifest; {count} with the template of {model}")
     spec = copy.deepcopy(specs[model])
     pod = spec["template"]["spec"]
     pod.pop("initContainers", None)
@@ -135,33 +144,48 @@ def _added_servers(fields: FieldReader, specs: Dict[str, Any], count: int) -> Di
 class _JobReader:
     """Reads a document that Admission.check_document has accepted."""
 
-    def __init__(self, fields: FieldReader, version: OperatorVersion):
+    def __init__(self, fields: FieldReader, version: OperatorVersion, kind: JobKind):
         self._fields = fields
         self._version = version
+        self._kind = kind
 
-    def read(self, document: Dict[str, Any]) -> TFJob:
+    def read(self, document: Dict[str, Any]) -> TrainingJob:
         fields = self._fields
         metadata = document["metadata"]
         spec = document["spec"]
         fields.warn_unknown(document, "", schema.JOB)
-        fields.warn_unknown(spec, "spec", schema.JOB_SPEC)
+        fields.warn_unknown(spec, "spec", schema.JOB_SPEC[self._kind.name])
         fields.warnings.extend(label_warnings(metadata.get("labels"), "metadata.labels"))
-        job = TFJob(
+        job = TrainingJob(
             name=metadata["name"],
             namespace=metadata.get("namespace") or DEFAULT_NAMESPACE,
             replica_specs={
                 replica_type: self._read_replica_spec(replica_type, value)
-                for replica_type, value in spec["tfReplicaSpecs"].items()
+                for replica_type, value in spec[self._kind.specs_field].items()
             },
             run_policy=self._read_run_policy(spec.get("runPolicy")),
-            success_policy=fields.choice(
+            kind=self._kind,
+        )
+        if self._kind == TF_JOB:
+            job = self._with_tf_fields(job, spec)
+        elif self._kind == PYTORCH_JOB:
+            job = replace(
+                job,
+                elastic_policy=read_elastic_policy(fields, self._version, spec),
+                nproc_per_node=read_nproc_per_node(fields, self._version, spec),
+            )
+        return self._without_operators_variables(job)
+
+    def _with_tf_fields(self, job: TrainingJob, spec: Dict[str, Any]) -> TrainingJob:
+        return replace(
+            job,
+            success_policy=self._fields.choice(
                 spec.get("successPolicy"), "spec.successPolicy", ("", "AllWorkers"), ""
             ),
             dynamic_workers=self._read_switch(
                 spec, "spec", "enableDynamicWorker", self._version.knows_dynamic_workers
             ),
         )
-        return self._without_own_tf_config(job)
 
     def _read_switch(self, value: Dict[str, Any], where: str, key: str, known: bool) -> bool:
         result = self._fields.boolean(value.get(key), f"{where}.{key}")
@@ -191,12 +215,12 @@ class _JobReader:
 
     def _read_replica_spec(self, replica_type: str, value: Dict[str, Any]) -> ReplicaSpec:
         fields = self._fields
-        where = f"{SPECS}.{replica_type}"
+        where = f"{self._kind.specs_path}.{replica_type}"
         fields.warn_unknown(value, where, schema.REPLICA_SPEC)
         replicas = fields.count(value.get("replicas"), f"{where}.replicas")
-        pod = PodTemplateReader(fields).read(value["template"], f"{where}.template")
+        pod = PodTemplateReader(fields, self._kind).read(value["template"], f"{where}.template")
         policy = fields.choice(
-            value.get("restartPolicy"), f"{where}.restartPolicy", RESTART_POLICIES, "Never"
+            value.get("restartPolicy"), f"{where}.restartPolicy", RESTART_POLICIES, self._kind.restart_policy
         )
         if pod.restart_policy and pod.restart_policy != policy:
             unset = "" if value.get("restartPolicy") else f"; set {where}.restartPolicy"
@@ -214,19 +238,20 @@ class _JobReader:
             grace_seconds=pod.grace_seconds,
             labels=pod.labels,
             annotations=pod.annotations,
+            kind=self._kind,
         )
 
-    def _without_own_tf_config(self, job: TFJob) -> TFJob:
-        """A TF_CONFIG of the manifest's own counts only where the operator sets none."""
-        if job.total_replicas() == 1 and not self._version.single_replica_has_tf_config:
-            return job
+    def _without_operators_variables(self, job: TrainingJob) -> TrainingJob:
+        """Variables of the manifest's own count only where the operator sets none of that name."""
+        addresses = cluster_addresses(job, version=self._version)
         specs = {}
         for replica_type, spec in job.replica_specs.items():
-            environment = tuple(v for v in spec.container.environment if v.name != "TF_CONFIG")
-            if len(environment) != len(spec.container.environment):
+            operators = operator_variables(job, addresses, self._version, replica_type, 0) if spec.replicas else {}
+            environment = tuple(v for v in spec.container.environment if v.name not in operators)
+            for name in dict.fromkeys(v.name for v in spec.container.environment if v not in environment):
                 self._fields.warn(
-                    f"{SPECS}.{replica_type}.template.spec.containers",
-                    "the operator's TF_CONFIG takes the place of the one in env",
+                    f"{self._kind.specs_path}.{replica_type}.template.spec.containers",
+                    f"the operator's {name} takes the place of the one in env",
                 )
             specs[replica_type] = replace(spec, container=replace(spec.container, environment=environment))
         return replace(job, replica_specs=specs)

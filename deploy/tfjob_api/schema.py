@@ -1,7 +1,16 @@
-"""The field names that the TFJob's resource definition (v1.9.4) has; the API server drops all others."""
+"""The field names that the resource definitions (v1.9.4) have; the API server drops all others."""
 
 JOB = ("apiVersion", "kind", "metadata", "spec", "status")
-JOB_SPEC = ("tfReplicaSpecs", "runPolicy", "successPolicy", "enableDynamicWorker")
+# By kind.
+JOB_SPEC = {
+    "TFJob": ("tfReplicaSpecs", "runPolicy", "successPolicy", "enableDynamicWorker"),
+    "PyTorchJob": ("pytorchReplicaSpecs", "runPolicy", "elasticPolicy", "nprocPerNode"),
+}
+
+ELASTIC_POLICY = tuple("""
+    maxReplicas maxRestarts metrics minReplicas nProcPerNode rdzvBackend rdzvConf rdzvHost rdzvId rdzvPort standalone
+    """.split())
+RDZV_CONF = ("key", "value")
 
 RUN_POLICY = tuple("""
     activeDeadlineSeconds backoffLimit cleanPodPolicy managedBy schedulingPolicy suspend ttlSecondsAfterFinished

@@ -1,32 +1,34 @@
-"""Selects the TFJob among the documents; refuses clearly if there is none, or another kind of job."""
+"""Selects the job among the documents; refuses clearly if there is none, or one of an unknown kind."""
 
 from typing import Any, List, Sequence, Tuple
 
 from .documents import Document
 from .fields import ManifestError
+from .job_kind import JOB_KINDS
 
 # The operator's first versions spelled it TfJob; legacy.py refuses those with a hint.
-_JOB_KINDS = ("TFJob", "TfJob")
-_OTHER_FRAMEWORKS = ("JAXJob", "MPIJob", "MXJob", "PaddleJob", "PyTorchJob", "XGBoostJob")
+_KIND_NAMES = (*JOB_KINDS, "TfJob")
+_OTHER_FRAMEWORKS = ("JAXJob", "MPIJob", "MXJob", "PaddleJob", "XGBoostJob")
+_EXPECTED = " or ".join(f"a {kind}" for kind in JOB_KINDS)
 _KUBERNETES_ONLY = ("ClusterTrainingRuntime", "Job", "JobSet", "StatefulSet", "TrainJob", "TrainingRuntime")
 
 
 def select_job(documents: Sequence[Document], source: str, job_name: str) -> Tuple[Document, List[Document]]:
-    """The TFJob and what stands beside it. ManifestError.
+    """The job and what stands beside it; the other jobs are left out. ManifestError.
 
     `source`: what an error names where there is no document at all. `job_name`: which one; "" where there
     is one alone.
     """
-    jobs = [document for document in documents if document.kind in _JOB_KINDS]
+    jobs = [document for document in documents if document.kind in _KIND_NAMES]
     if not jobs:
         raise _no_job(documents, source)
     chosen = [job for job in jobs if not job_name or job.name == job_name]
     if not chosen:
-        raise ManifestError(f'{jobs[0].source}: expected a TFJob named "{job_name}", found {_names(jobs)}')
+        raise ManifestError(f'{jobs[0].source}: expected {_EXPECTED} named "{job_name}", found {_names(jobs)}')
     if len(chosen) > 1:
         hint = "" if len({job.name for job in chosen}) < len(chosen) else "; choose one with --job NAME"
-        raise ManifestError(f"{chosen[0].source}: expected one TFJob, found {_names(chosen)}{hint}")
-    return chosen[0], [document for document in documents if document.kind not in _JOB_KINDS]
+        raise ManifestError(f"{chosen[0].source}: expected one job, found {_names(chosen)}{hint}")
+    return chosen[0], [document for document in documents if document.kind not in _KIND_NAMES]
 
 
 def _names(jobs: Sequence[Document]) -> str:
@@ -35,13 +37,13 @@ def _names(jobs: Sequence[Document]) -> str:
 
 def _no_job(documents: Sequence[Document], source: str) -> ManifestError:
     if not documents:
-        return ManifestError(f"{source}: expected a TFJob, found no document")
+        return ManifestError(f"{source}: expected {_EXPECTED}, found no document")
     for document in documents:
         hint = _hint(document)
         if hint:
-            return ManifestError(f"{document.source}: expected a TFJob, found {document}: {hint}")
+            return ManifestError(f"{document.source}: expected {_EXPECTED}, found {document}: {hint}")
     found = ", ".join(str(document) for document in documents)
-    return ManifestError(f"{documents[0].source}: expected a TFJob, found {found}")
+    return ManifestError(f"{documents[0].source}: expected {_EXPECTED}, found {found}")
 
 
 def _hint(document: Document) -> str:

@@ -1,4 +1,4 @@
-"""The TFJob's status: conditions with the operator's rules for changing them, and the replicas' counts.
+"""The job's status: conditions with the operator's rules for changing them, and the replicas' counts.
 
 Reasons and messages are the operator's, word for word: scripts and Katib look for them.
 """
@@ -7,7 +7,7 @@ import datetime
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional
 
-from .model import KIND
+from .job_kind import TF_JOB
 
 CREATED = "Created"
 RUNNING = "Running"
@@ -23,9 +23,10 @@ STOPPED = "Stopped"
 TYPES = (CREATED, RUNNING, RESTARTING, SUSPENDED, SUCCEEDED, FAILED)
 
 
-def reason(name: str) -> str:
-    """ "TFJobRunning": the reason of a condition, and of the event that tells of it."""
-    return KIND + name
+def reason(name: str, prefix: str = TF_JOB.name) -> str:
+    """ "TFJobRunning": the reason of a condition, and of the event that tells of it. `prefix`: the kind of the job,
+    or what its operator writes in its place."""
+    return prefix + name
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class JobStatus:
     replica_statuses: Dict[str, ReplicaStatus] = field(default_factory=dict)
     start_time: Optional[float] = None
     completion_time: Optional[float] = None
+    # The reasons of conditions begin with it.
+    reason_prefix: str = TF_JOB.name
 
     def condition(self, condition_type: str) -> Optional[Condition]:
         for condition in self.conditions:
@@ -89,7 +92,7 @@ class JobStatus:
         """
         if self.failed:
             return False
-        new = Condition(condition_type, status, reason(reason_name or condition_type), message, now, now)
+        new = Condition(condition_type, status, reason(reason_name or condition_type, self.reason_prefix), message, now, now)
         old = self.condition(condition_type)
         if old is not None and old.status == new.status:
             if old.reason == new.reason:
@@ -118,7 +121,7 @@ class JobStatus:
             counts.active = 0
 
     def to_document(self) -> Dict[str, Any]:
-        """`status:` of the TFJob, as `kubectl get -o yaml` prints it."""
+        """`status:` of the job, as `kubectl get -o yaml` prints it."""
         document: Dict[str, Any] = {}
         if self.completion_time is not None:
             document["completionTime"] = rfc3339(self.completion_time)

@@ -8,14 +8,14 @@ environment.
 import json
 from typing import Dict, Mapping, Optional, Sequence
 
-from .model import TFJob
+from .model import TrainingJob
 from .naming import Addresses
 from .operator_version import NEWEST, OperatorVersion
 
 
 class TfConfig:
     def __init__(
-        self, job: TFJob, addresses: Addresses, version: OperatorVersion = OperatorVersion.parse(NEWEST)
+        self, job: TrainingJob, addresses: Addresses, version: OperatorVersion = OperatorVersion.parse(NEWEST)
     ):
         self._job = job
         self._addresses = addresses

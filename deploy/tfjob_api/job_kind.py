@@ -1,0 +1,155 @@
+"""What each kind of job of the training operator has of its own: a table with one row for each kind.
+
+What is code and no data stands elsewhere, by the kind: what the operator adds to a pod in operator_pod, further
+refusals in admission, further warnings in lint.
+
+Source: pkg/apis/kubeflow.org/v1 and pkg/controller.v1 of kubeflow/training-operator.
+"""
+
+from dataclasses import dataclass
+from typing import Dict, Mapping, Tuple
+
+from .operator_version import OperatorVersion
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What the operator says of a job in its conditions, with {namespace}, {name} and, of a failure, {count} and
+    {type} to be filled in."""
+
+    running: str
+    succeeded: str
+    failed: str
+
+
+@dataclass(frozen=True)
+class JobKind:
+    """One row of the table."""
+
+    # "TFJob"; the operator's messages begin with it.
+    name: str
+    # As kubectl lists them: "tfjobs".
+    plural: str
+    # The field of spec that has the replica types.
+    specs_field: str
+    replica_types: Tuple[str, ...]
+    # One replica of one of these leads the job; without them worker 0 does.
+    leader_types: Tuple[str, ...]
+    # The container that the operator gives its variables to, and whose exit code counts.
+    container: str
+    # The port of the container that peers connect to, and its number where there is none of that name.
+    port_name: str
+    port: int
+    # The versions are those of the API group kubeflow.org, the newest first.
+    api_versions: Tuple[str, ...]
+    restart_policy: str
+    # Operators before this one clean up running pods unless the job says otherwise; () for none.
+    cleans_up_before: Tuple[int, ...]
+    # The label operator-name of the pods.
+    controller: str
+    # The operator writes HOST.NAMESPACE.svc, since the version that began with it; else the bare name of the Service.
+    hosts_have_namespace: bool
+    # Its admission webhook refuses unknown replica types, which it compares before they get their usual spelling.
+    webhook_knows_types: bool
+    messages: Messages
+    # The messages of a job that worker 0 leads.
+    leaderless_messages: Messages
+    # Before this operator, the reasons of conditions begin with "Job" and not with the kind; () for none.
+    plain_reasons_before: Tuple[int, ...]
+    # Peers are told one address alone, and programs take its port on all addresses of a machine: on a machine that they
+    # share, each replica has a host of its own.
+    wants_own_hosts: bool
+    # Keelson's program of each replica type.
+    programs: Mapping[str, str]
+    # Keelson's program where the job is one replica.
+    program_alone: str
+    # Its scripts know nothing of Keelson, and run as they are where this machine has them.
+    runs_scripts: bool
+
+    @property
+    def specs_path(self) -> str:
+        """ "spec.tfReplicaSpecs", as errors name it."""
+        return f"spec.{self.specs_field}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def default_clean_pod_policy(self, version: OperatorVersion) -> str:
+        return "Running" if version.numbers < self.cleans_up_before else "None"
+
+    def reason_prefix(self, version: OperatorVersion) -> str:
+        return "Job" if version.numbers < self.plain_reasons_before else self.name
+
+
+_TF_MESSAGES = Messages(
+    running="TFJob {namespace}/{name} is running.",
+    succeeded="TFJob {namespace}/{name} successfully completed.",
+    failed="TFJob {namespace}/{name} has failed because {count} {type} replica(s) failed.",
+)
+_PYTORCH_FAILED = "PyTorchJob {name} is failed because {count} {type} replica(s) failed."
+
+TF_JOB = JobKind(
+    name="TFJob",
+    plural="tfjobs",
+    specs_field="tfReplicaSpecs",
+    replica_types=("Chief", "Evaluator", "Master", "PS", "Worker"),
+    leader_types=("Chief", "Master"),
+    container="tensorflow",
+    port_name="tfjob-port",
+    port=2222,
+    api_versions=("v1", "v1alpha2", "v1beta1", "v1beta2"),
+    restart_policy="Never",
+    cleans_up_before=(1, 6),
+    controller="tfjob-controller",
+    hosts_have_namespace=True,
+    webhook_knows_types=False,
+    messages=_TF_MESSAGES,
+    leaderless_messages=_TF_MESSAGES,
+    plain_reasons_before=(),
+    wants_own_hosts=False,
+    programs={
+        "Chief": "chief",
+        "Evaluator": "evaluator",
+        "Master": "chief",
+        "PS": "ps_server",
+        "Worker": "worker",
+    },
+    program_alone="chief",
+    runs_scripts=False,
+)
+
+PYTORCH_JOB = JobKind(
+    name="PyTorchJob",
+    plural="pytorchjobs",
+    specs_field="pytorchReplicaSpecs",
+    replica_types=("Master", "Worker"),
+    leader_types=("Master",),
+    container="pytorch",
+    port_name="pytorchjob-port",
+    port=23456,
+    api_versions=("v1",),
+    restart_policy="OnFailure",
+    cleans_up_before=(),
+    controller="pytorchjob-controller",
+    hosts_have_namespace=False,
+    webhook_knows_types=True,
+    messages=Messages(
+        running="PyTorchJob {name} is running.",
+        succeeded="PyTorchJob {name} is successfully completed.",
+        failed=_PYTORCH_FAILED,
+    ),
+    leaderless_messages=Messages(
+        running="PyTorchJob {namespace}/{name} is running.",
+        succeeded="PyTorchJob {namespace}/{name} successfully completed.",
+        failed=_PYTORCH_FAILED,
+    ),
+    plain_reasons_before=(1, 7),
+    wants_own_hosts=True,
+    # In a cluster without servers the workers have the variables, and the one of rank 0 leads.
+    programs={"Master": "worker", "Worker": "worker"},
+    program_alone="worker",
+    runs_scripts=True,
+)
+
+# By name.
+JOB_KINDS: Dict[str, JobKind] = {kind.name: kind for kind in (TF_JOB, PYTORCH_JOB)}
