@@ -1,4 +1,4 @@
-"""The local launcher: a TFJob as processes of this machine, under an emulated operator and kubelet.
+"""The local launcher: a TFJob or PyTorchJob as processes of this machine, under an emulated operator and kubelet.
 
 The command:
 command_line     from the command line to what it asks for, errors to one line
@@ -13,7 +13,7 @@ signals          signals as events
 
 What the job is made of:
 pods             the pods, as operator and kubelet share them; exit codes in words
-tfjob_operator   the TFJob operator; its parts:
+tfjob_operator   the training operator; its parts:
 operator_rules   how faithful it is, what the end of a pod means, a job's limits
 operator_pods    the job's pods, counted and handled
 operator_conditions  what they mean for the job as a whole

@@ -12,7 +12,7 @@ import random
 import socket
 from typing import Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
 
-from tfjob_api.model import TFJob
+from tfjob_api.model import TrainingJob
 
 HOST = "127.0.0.1"
 _LOWEST_PORT = 15000
@@ -98,15 +98,41 @@ class LoopbackAliases:
         return addresses
 
     def _reserve_network(self, port: int) -> List[str]:
-        for _ in range(_NETWORK_TRIES):
-            network = f"127.{random.randint(1, 254)}.{random.randint(0, 255)}"
-            usable = functools.partial(_can_bind, f"{network}.1", port)
-            if self._reservations.take(f"network-{network}", usable):
-                return [f"{network}.{host}" for host in range(1, _HOSTS_PER_NETWORK + 1)]
-        raise AddressesError(
-            f"port {port} is not free on any 127.x.y.z that was tried: a program that listens on "
-            f"0.0.0.0:{port} takes it everywhere; without --loopback_aliases other ports are used"
-        )
+        hosts = _take_network(self._reservations, lambda host: _can_bind(host, port))
+        if not hosts:
+            raise AddressesError(
+                f"port {port} is not free on any 127.x.y.z that was tried: a program that listens on "
+                f"0.0.0.0:{port} takes it everywhere; without --loopback_aliases other ports are used"
+            )
+        return hosts
+
+
+class OwnHosts:
+    """A 127.x.y.z for each replica, and the manifest's own port, which is this job's on all addresses of the machine:
+    torch listens on all of them. Another port where something else may have it."""
+
+    def __init__(self, reservations: Reservations):
+        self._reservations = reservations
+        self._hosts: List[str] = []
+        # The manifest's port -> the one here.
+        self._ports: Dict[int, int] = {}
+
+    def allocate(self, wanted_ports: Sequence[int]) -> List[str]:
+        # A replica of this job may listen everywhere by now: the port is not tried again.
+        return [f"{self._host()}:{self._port(port)}" for port in wanted_ports]
+
+    def _host(self) -> str:
+        if not self._hosts:
+            self._hosts = _take_network(self._reservations, lambda host: True)
+        if not self._hosts:
+            raise AddressesError("no network 127.x.y.0/24 that was tried is free of other launchers")
+        return self._hosts.pop(0)
+
+    def _port(self, port: int) -> int:
+        if port not in self._ports:
+            is_free = self._reservations.take(f"port-{port}", functools.partial(can_listen, port))
+            self._ports[port] = port if is_free else _free_port(self._reservations)
+        return self._ports[port]
 
 
 class DashboardPorts:
@@ -132,7 +158,7 @@ class DashboardPorts:
     def _find(self, manifests: Optional[int]) -> int:
         wanted = next((port for port in (self._chosen, manifests) if port is not None), DASHBOARD_PORT)
         if wanted == 0:
-            return int(FreePorts(self._reservations).allocate([0])[0].rpartition(":")[2])
+            return _free_port(self._reservations)
         if wanted == self._chosen and not self._known:
             if not self._take(wanted):
                 raise AddressesError(f"--dashboard_port {wanted}: the port is taken")
@@ -160,7 +186,7 @@ class AddressBook:
         self._source = source
         self._known: Dict[str, List[str]] = {}
 
-    def of(self, job: TFJob) -> Dict[str, List[str]]:
+    def of(self, job: TrainingJob) -> Dict[str, List[str]]:
         """Replica type -> address of each replica that `job` has now."""
         wanted = self._missing(job)
         for (replica_type, _), address in zip(wanted, self._source.allocate([port for _, port in wanted])):
@@ -170,12 +196,25 @@ class AddressBook:
             for replica_type, spec in job.replica_specs.items()
         }
 
-    def _missing(self, job: TFJob) -> List[Tuple[str, int]]:
+    def _missing(self, job: TrainingJob) -> List[Tuple[str, int]]:
         missing = []
         for replica_type, spec in job.replica_specs.items():
             known = self._known.setdefault(replica_type, [])
             missing += [(replica_type, spec.port)] * (spec.replicas - len(known))
         return missing
+
+
+def _take_network(reservations: Reservations, usable: Callable[[str], bool]) -> List[str]:
+    """The hosts of a network whose first one is `usable`; none: too many are not, or are other launchers'."""
+    for _ in range(_NETWORK_TRIES):
+        network = f"127.{random.randint(1, 254)}.{random.randint(0, 255)}"
+        if reservations.take(f"network-{network}", functools.partial(usable, f"{network}.1")):
+            return [f"{network}.{host}" for host in range(1, _HOSTS_PER_NETWORK + 1)]
+    return []
+
+
+def _free_port(reservations: Reservations) -> int:
+    return int(FreePorts(reservations).allocate([0])[0].rpartition(":")[2])
 
 
 def can_listen(port: int) -> bool:

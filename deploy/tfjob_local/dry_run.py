@@ -2,13 +2,15 @@
 
 from typing import List
 
-from tfjob_api.model import TFJob
+from tfjob_api.model import TrainingJob
 
 from .kubelet.plan import PodPlan, ProcessPlan
 
 
 def describe_plan(replica_name: str, plan: PodPlan) -> List[str]:
     lines = [f"{replica_name}  (restartPolicy {plan.restart_policy}, grace period {plan.grace_seconds:g} s)"]
+    if plan.waits_for:
+        lines.append(_line("waits for", plan.waits_for))
     for process in plan.init:
         lines += _section(f"init {process.container}", _process(process))
     lines += _process(plan.main)
@@ -17,7 +19,7 @@ def describe_plan(replica_name: str, plan: PodPlan) -> List[str]:
     return [*lines, ""]
 
 
-def describe_job(job: TFJob, model_dir: str, version: object) -> str:
+def describe_job(job: TrainingJob, model_dir: str, version: object) -> str:
     counts = ", ".join(f"{spec.replicas} {t.lower()}" for t, spec in job.replica_specs.items())
     return f"job {job.name}: {counts}; as operator {version}; model in {model_dir}; nothing is started"
 

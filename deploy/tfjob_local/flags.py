@@ -15,12 +15,14 @@ from .status_view import FORMATS
 PROGRAM = "tfjob_local.py"
 # The value of --dashboard_port without a page.
 NO_DASHBOARD = -1
+# --config of chief and servers that wait for what a Python worker says.
+CONFIG_FROM_SCRIPT = "script"
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 _RUN_DESCRIPTION = """\
-Runs a Kubeflow TFJob as processes on this machine: the same file that `kubectl apply` takes, with the
-operator's restarts, conditions and clean-up. Takes TFJob v1, v1beta2, v1beta1, v1alpha2 and OpenShift
-Templates; ConfigMaps, Secrets and claims may stand in the same files."""
+Runs a Kubeflow TFJob or PyTorchJob as processes on this machine: the same file that `kubectl apply` takes,
+with the operator's restarts, conditions and clean-up. Takes TFJob v1, v1beta2, v1beta1, v1alpha2, PyTorchJob
+v1 and OpenShift Templates; ConfigMaps, Secrets and claims may stand in the same files."""
 
 _RUN_EPILOG = """\
 from a second terminal (each with --help; --job NAME where several run):
@@ -36,6 +38,7 @@ examples:
   %(prog)s template.yaml --param JOB_NAME=mnist --param WORKERS=2
   %(prog)s job.yaml --image='*=as-is'    the manifest's own commands, on this machine
   %(prog)s job.yaml --run_commands       its init containers' commands and hostPath volumes, too
+  %(prog)s torch.yaml --run_commands     a PyTorchJob's own script, where this machine has it
   %(prog)s job.yaml --dry_run            what would run, and with which TF_CONFIG
   %(prog)s job.yaml -- --seed=7          what follows -- goes to every role
 
@@ -52,7 +55,7 @@ def run_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("manifests", metavar="MANIFEST", nargs="+", help="file with the TFJob (YAML or JSON)")
+    parser.add_argument("manifests", metavar="MANIFEST", nargs="+", help="file with the TFJob or PyTorchJob (YAML or JSON)")
     _add_manifest_flags(parser.add_argument_group("the manifest"))
     _add_training_flags(parser.add_argument_group("training"))
     _add_machine_flags(parser.add_argument_group("this machine"))
@@ -105,9 +108,12 @@ def _add_manifest_flags(group: "argparse._ArgumentGroup") -> None:
         default=[],
         help="parameter of a Template (repeatable)",
     )
-    group.add_argument("--job", metavar="NAME", default="", help="which TFJob, where the files have several")
+    group.add_argument("--job", metavar="NAME", default="", help="which job, where the files have several")
     group.add_argument(
-        "--ps", type=count, metavar="N", help="parameter servers, instead of the manifest's or where it has none"
+        "--ps",
+        type=count,
+        metavar="N",
+        help="parameter servers, instead of the manifest's or where it has none; 0: chief and workers have the variables",
     )
     group.add_argument("--workers", type=count, metavar="N", help="workers, instead of the manifest's")
 
@@ -119,7 +125,7 @@ def _add_training_flags(group: "argparse._ArgumentGroup") -> None:
         metavar="DIR",
         help="snapshots and event files (default: RUN_DIR/model); resumes what is there",
     )
-    group.add_argument("--config", metavar="FILE", help="TrainConfig, instead of the manifest's")
+    group.add_argument("--config", metavar="FILE", help=f'TrainConfig, instead of the manifest\'s; "{CONFIG_FROM_SCRIPT}": what a Python worker says')
     group.add_argument("--training_steps", type=count, metavar="N", help="steps to train in all")
     group.add_argument(
         "--device", metavar="DEVICE", help="what workers compute on: cpu, cuda, cuda:0,1, auto"
@@ -133,15 +139,16 @@ def _add_machine_flags(group: "argparse._ArgumentGroup") -> None:
         metavar="PATTERN=WHAT",
         action="append",
         default=[],
-        help="what runs in place of images of this name: role (Keelson's program for the role, the default), "
+        help="what runs in place of images of this name: role (Keelson's program or script for the role, the default), "
         "as-is (the manifest's own command), or a directory of programs (repeatable); the last two "
         "mean init containers of such images, too",
     )
     group.add_argument(
         "--run_commands",
         action="store_true",
-        help="run the commands of all init containers, use hostPath volumes, and give Keelson's programs all of "
-        "env, as this user on this machine (default: left out, with a warning); the manifest's commands, these "
+        help="run the commands of all init containers and the Python scripts of a PyTorchJob that this machine has, "
+        "use hostPath volumes, and give Keelson's programs all of env, as this user on this machine (default: left "
+        "out, with a warning, and Keelson's worker in place of a script); the manifest's commands, these "
         "and those of --image, get no more of the user's environment than PATH, HOME, LANG, TZ and limits of "
         "GPUs and threads",
     )

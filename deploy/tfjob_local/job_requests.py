@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, Dict, Mapping
 
-from tfjob_api.model import TFJob
+from tfjob_api.model import TrainingJob
 
 from .addresses import AddressesError
 from .control import Reply
@@ -22,7 +22,7 @@ class JobRequests:
         self,
         operator: Operator,
         kubelet: Kubelet,
-        check: Callable[[TFJob], None],
+        check: Callable[[TrainingJob], None],
         servers_are_keelsons: Callable[[], bool],
         view: Callable[[], Mapping[str, Any]],
         stop: Callable[[], None],

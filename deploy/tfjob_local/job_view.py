@@ -26,7 +26,7 @@ class JobView:
         dashboards: Callable[[], Sequence[str]],
         clock: Callable[[], float] = time.time,
     ):
-        """`document`: the TFJob as the manifest has it. `dashboards`: URLs."""
+        """`document`: the job as the manifest has it. `dashboards`: URLs."""
         self._operator = operator
         self._kubelet = kubelet
         self._document = document
@@ -70,7 +70,7 @@ class JobView:
         metadata.update(name=job.name, namespace=job.namespace, creationTimestamp=rfc3339(self._started_at))
         metadata.pop("generateName", None)
         spec = resource["spec"]
-        for replica_type, replica in spec["tfReplicaSpecs"].items():
+        for replica_type, replica in spec[job.kind.specs_field].items():
             replica["replicas"] = job.replicas(replica_type)
         if job.run_policy.suspend or "suspend" in (spec.get("runPolicy") or {}):
             spec["runPolicy"] = {**(spec.get("runPolicy") or {}), "suspend": job.run_policy.suspend}

@@ -1,9 +1,11 @@
 """Shows events, conditions, log lines, pages and the progress line while the job runs."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Mapping, Sequence, Set, Tuple
 
-from tfjob_api.status import SUSPENDED
+from tfjob_api.job_kind import JOB_KINDS
+from tfjob_api.status import RESUMED, STOPPED, SUSPENDED, TYPES
 
 from .console import BOLD, Console
 from .dashboard_links import DashboardLinks
@@ -11,7 +13,8 @@ from .log_follower import LogFollower
 from .pods import Pod
 from .progress import Progress
 
-_CONDITION_REASON = "TFJob"
+# The operator's, each a kind or the word Job and what happened.
+_CONDITION_REASON = re.compile(f"({'|'.join([*JOB_KINDS, 'Job'])})({'|'.join([*TYPES, RESUMED, STOPPED])})")
 _POD_CREATED = "SuccessfulCreatePod"
 
 
@@ -21,7 +24,7 @@ class LiveOutput:
     _follower: LogFollower
     _links: DashboardLinks
     _progress: Progress
-    # The TFJob's.
+    # The job's.
     _status: Callable[[], Mapping[str, Any]]
     # What is said in place of the progress, or nothing.
     _instead: Callable[[], str]
@@ -36,7 +39,7 @@ class LiveOutput:
         event_reason, _, message = text.partition(" ")
         if event_reason == _POD_CREATED and not self._started:
             return
-        if event_reason.startswith(_CONDITION_REASON):
+        if _CONDITION_REASON.fullmatch(event_reason):
             self._show_change(event_reason, message)
         else:
             self._console.line(text)

@@ -8,16 +8,15 @@ import os
 from dataclasses import replace
 from typing import List, Mapping, Optional, Sequence, Tuple
 
-from tfjob_api.admission import SPECS
-from tfjob_api.model import Manifest, TFJob
+from tfjob_api.model import Manifest, TrainingJob
 from tfjob_api.naming import is_leader, replica_name, replicas
 from tfjob_api.operator_version import OperatorVersion
 from tfjob_api.reader import ReadOptions, read_manifest
 
-from .addresses import AddressBook, DashboardPorts, FreePorts, LoopbackAliases, Reservations
-from .flags import NO_DASHBOARD, REPOSITORY
+from .addresses import AddressBook, AddressSource, DashboardPorts, FreePorts, LoopbackAliases, OwnHosts, Reservations
+from .flags import CONFIG_FROM_SCRIPT, NO_DASHBOARD, REPOSITORY
 from .gpus import detect_gpus
-from .kubelet.flag_translation import has_flag
+from .kubelet.flag_translation import flag_value
 from .kubelet.gpu_dealer import gpu_limit
 from .kubelet.permissions import Permissions
 from .kubelet.plan import PodPlan
@@ -38,10 +37,9 @@ class LocalPlan:
         """`extra`: flags for every role."""
         _check_paths(options)
         self.manifest = _read(options)
-        self.job: TFJob = self.manifest.job
+        self.job: TrainingJob = self.manifest.job
         self.version: OperatorVersion = self.manifest.version
-        source = LoopbackAliases if options.loopback_aliases else FreePorts
-        self._addresses = AddressBook(source(reservations))
+        self._addresses = AddressBook(_address_source(options, self.job, reservations))
         self._pages = _pages(options, reservations)
         self.bin_dir = os.path.abspath(options.bin_dir)
         self._options = options
@@ -89,29 +87,13 @@ class LocalPlan:
     def servers_are_keelsons(self) -> bool:
         return self.job.replicas("PS") > 0 and self.plan(self.job, "PS", 0).main.is_keelsons
 
-    def plan(self, job: TFJob, replica_type: str, index: int) -> PodPlan:
+    def plan(self, job: TrainingJob, replica_type: str, index: int) -> PodPlan:
         return self._planner.plan(job, self._addresses.of(job), replica_type, index)
 
-    def check(self, job: TFJob) -> None:
+    def check(self, job: TrainingJob) -> None:
         """Every replica of `job` can be run."""
         for replica_type, index in replicas(job):
             self.plan(job, replica_type, index)
-
-    def _check_servers(self) -> None:
-        """Keelson's chief and workers have at least one server, if there is more than one replica. InputError."""
-        if self.job.replicas("PS") > 0 or self.job.total_replicas() == 1:
-            return
-        for replica_type, index in replicas(self.job):
-            if replica_type != "Evaluator" and self._needs_servers(replica_type, index):
-                raise InputError(
-                    f"{SPECS}.PS: expected 1 replica or more, in which Keelson's {replica_type.lower()} has its "
-                    "model, found none; --ps=1 adds one, --image='*=as-is' runs the manifest's own commands"
-                )
-
-    def _needs_servers(self, replica_type: str, index: int) -> bool:
-        """Whether it is Keelson's, and TF_CONFIG tells it where the servers are."""
-        main = self.plan(self.job, replica_type, index).main
-        return main.is_keelsons and not has_flag(main.argv, "ps_hosts")
 
     def new_warnings(self) -> List[str]:
         """The warnings that were not returned before."""
@@ -129,10 +111,10 @@ class LocalPlan:
         settings = _settings(self._options, self._extra, self.manifest, self.run_dir)
         self.model_dir = self._choose_model_dir(self._options, settings)
         own = {"model_dir": self.model_dir, "job_token_file": self.run_dir.job_token}
-        settings = replace(settings, flags={**settings.flags, **own})
+        claims = {**settings.claims, **self._model_claim()}
+        settings = replace(settings, flags={**settings.flags, **own}, claims=claims)
         self._planner = PodPlanner(self.manifest.objects, settings, self.version, self._pages)
         self.check(self.job)
-        self._check_servers()
 
     def _choose_model_dir(self, options: argparse.Namespace, settings: LocalSettings) -> str:
         """The user's directory; the manifest's if it is in a claim that the user gave; otherwise the
@@ -146,11 +128,30 @@ class LocalPlan:
                 return path
         return self.run_dir.model_dir
 
+    def _model_claim(self) -> Mapping[str, str]:
+        """The claim that is the leader's --model_dir in the manifest: scripts find the model there."""
+        for spec in self.job.replica_specs.values():
+            if not is_leader(self.job, spec.type, 0):
+                continue
+            path = (flag_value(spec.container.args, "model_dir") or "").rstrip("/")
+            mounted = {m.volume for m in spec.container.mounts if m.path.rstrip("/") == path and not m.sub_path}
+            volumes = [v for v in spec.volumes if v.name in mounted and v.kind == "persistentVolumeClaim"]
+            return {volume.source: self.model_dir for volume in volumes}
+        return {}
+
     def _leader_argv(self, planner: PodPlanner) -> Tuple[str, ...]:
         for replica_type, index in replicas(self.job):
             if is_leader(self.job, replica_type, index):
                 return planner.plan(self.job, self._addresses.of(self.job), replica_type, index).main.argv
         return ("",)
+
+
+def _address_source(
+    options: argparse.Namespace, job: TrainingJob, reservations: Reservations
+) -> AddressSource:
+    if options.loopback_aliases:
+        return LoopbackAliases(reservations)
+    return OwnHosts(reservations) if job.kind.wants_own_hosts else FreePorts(reservations)
 
 
 def _check_paths(options: argparse.Namespace) -> None:
@@ -159,7 +160,7 @@ def _check_paths(options: argparse.Namespace) -> None:
         raise InputError(f"--data_dir {options.data_dir}: no such directory")
     for flag in ("config", "auth_token_file"):
         path = getattr(options, flag)
-        if path is not None and not os.path.isfile(path):
+        if path is not None and path != CONFIG_FROM_SCRIPT and not os.path.isfile(path):
             raise InputError(f"--{flag} {path}: no such file")
     for flag in ("model_dir", "run_dir"):
         path = getattr(options, flag)
@@ -181,7 +182,7 @@ def _read(options: argparse.Namespace) -> Manifest:
     )
 
 
-def _flag_warnings(options: argparse.Namespace, job: TFJob) -> List[str]:
+def _flag_warnings(options: argparse.Namespace, job: TrainingJob) -> List[str]:
     warnings = []
     if options.gpus is not None and not _wants_gpus(job):
         warnings.append("--gpus: no replica has a limit of nvidia.com/gpu, all see every GPU")
@@ -196,6 +197,8 @@ def _settings(
 ) -> LocalSettings:
     paths = {flag: getattr(options, flag) for flag in ("data_dir", "config", "auth_token_file")}
     flags = {flag: os.path.abspath(path) for flag, path in paths.items() if path is not None}
+    if options.config == CONFIG_FROM_SCRIPT:
+        flags["config"] = CONFIG_FROM_SCRIPT
     if options.training_steps is not None:
         flags["training_steps"] = str(options.training_steps)
     training_flags = {"device": options.device, "precision": options.precision}
@@ -248,5 +251,5 @@ def _claims(options: argparse.Namespace, manifest: Manifest) -> Mapping[str, str
     return claims
 
 
-def _wants_gpus(job: TFJob) -> bool:
+def _wants_gpus(job: TrainingJob) -> bool:
     return any(gpu_limit(spec) for spec in job.replica_specs.values())

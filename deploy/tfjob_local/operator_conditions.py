@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Callable, List, Optional, Sequence
 
-from tfjob_api.model import REPLICA_TYPES, TFJob
+from tfjob_api.job_kind import TF_JOB
+from tfjob_api.model import TrainingJob
 from tfjob_api.naming import is_leader
 from tfjob_api.operator_version import OperatorVersion
 from tfjob_api.status import (
@@ -37,32 +38,32 @@ class ConditionWriter:
     # The pod whose end failed the job.
     failed_pod: Optional[FailedPod] = field(init=False, default=None)
 
-    def created(self, job: TFJob) -> None:
-        self._write(CREATED, f"TFJob {job.name} is created.")
+    def created(self, job: TrainingJob) -> None:
+        self._write(CREATED, f"{job.kind} {job.name} is created.")
 
-    def suspended(self, job: TFJob) -> None:
-        message = f"TFJob {job.name} is suspended."
+    def suspended(self, job: TrainingJob) -> None:
+        message = f"{job.kind} {job.name} is suspended."
         if self._status.is_true(RUNNING):
             self._status.update(RUNNING, message, self._clock(), status=False, reason_name=SUSPENDED)
         if self._write(SUSPENDED, message):
             self._tell(SUSPENDED, message)
 
-    def stopped(self, job: TFJob, how: str) -> None:
+    def stopped(self, job: TrainingJob, how: str) -> None:
         """`how`: "stopped by SIGTERM"."""
-        message = f"TFJob {job.namespace}/{job.name} was {how}."
+        message = f"{job.kind} {job.namespace}/{job.name} was {how}."
         self._status.update(RUNNING, message, self._clock(), status=False, reason_name=STOPPED)
 
-    def resumed(self, job: TFJob) -> None:
+    def resumed(self, job: TrainingJob) -> None:
         """Does nothing for a job that was not suspended. Its deadline starts again."""
         if not self._status.is_true(SUSPENDED):
             return
-        message = f"TFJob {job.name} is resumed."
+        message = f"{job.kind} {job.name} is resumed."
         self._status.update(SUSPENDED, message, self._clock(), status=False, reason_name=RESUMED)
         self._tell(RESUMED, message)
         self._status.start_time = self._clock()
 
-    def restarting(self, job: TFJob, pod: Pod) -> None:
-        subject = self._version.restarting_subject
+    def restarting(self, job: TrainingJob, pod: Pod) -> None:
+        subject = self._version.restarting_subject if job.kind == TF_JOB else "job"
         message = f"{subject} {job.name} is restarting because {pod.replica_type} replica(s) failed."
         if not pod.deleting:
             self._tell(RESTARTING, message)
@@ -78,18 +79,18 @@ class ConditionWriter:
             return False
         return judge(pod, restart_policy, self._version) is Verdict.FAIL
 
-    def permanent_failure(self, job: TFJob, pod: Pod) -> None:
+    def permanent_failure(self, job: TrainingJob, pod: Pod) -> None:
         """The failure of a pod under ExitCode. Only this one sets no completion time."""
         message = f'job "{job.name}" is failing because "{pod.replica_type}" replica(s) failed.'
         self._fail(message, FailedPod.of(pod))
 
-    def update(self, job: TFJob, pods: Sequence[Pod]) -> None:
+    def update(self, job: TrainingJob, pods: Sequence[Pod]) -> None:
         """By the pods, which the status' replica_statuses count already."""
         if self._status.start_time is None:
             self._status.start_time = self._clock()
         # Read before Running is written below, which removes it.
         restarting = self._status.condition(RESTARTING)
-        types = [t for t in REPLICA_TYPES if t in job.replica_specs]
+        types = [t for t in job.kind.replica_types if t in job.replica_specs]
         if self._rules.known_bugs:
             for replica_type in types:
                 self._update_progress(job, replica_type, pods)
@@ -102,22 +103,25 @@ class ConditionWriter:
                 self._fail_hopeless(job, replica_type, pods)
                 self._update_failures(job, replica_type, pods, restarting)
 
-    def _update_progress(self, job: TFJob, replica_type: str, pods: Sequence[Pod]) -> None:
+    def _update_progress(self, job: TrainingJob, replica_type: str, pods: Sequence[Pod]) -> None:
         """By the type that leads the job."""
         if replica_type != leading_type(job):
             return
-        if job_has_succeeded(job, self._status.replica_statuses, pods):
+        if job_has_succeeded(job, self._status.replica_statuses, pods, self._version):
             self._complete()
-            message = f"TFJob {job.namespace}/{job.name} successfully completed."
+            message = job.messages.succeeded.format(namespace=job.namespace, name=job.name)
             if self._write(SUCCEEDED, message):
                 self._tell(SUCCEEDED, message)
         elif job_is_running(job, self._status.replica_statuses):
-            self._write(RUNNING, f"TFJob {job.namespace}/{job.name} is running.")
+            self._write(RUNNING, job.messages.running.format(namespace=job.namespace, name=job.name))
 
     def _update_failures(
-        self, job: TFJob, replica_type: str, pods: Sequence[Pod], restarting_before: Optional[Condition]
+        self, job: TrainingJob, replica_type: str, pods: Sequence[Pod], restarting_before: Optional[Condition]
     ) -> None:
         if self._status.replica_statuses[replica_type].failed == 0:
+            return
+        if self._rules.known_bugs and job.kind != TF_JOB:
+            self._update_by_policy(job, replica_type, pods)
             return
         failed = [pod for pod in self._failed(job, replica_type, pods) if not self._is_tolerated(job, pod)]
         restarting = restarting_before
@@ -128,11 +132,33 @@ class ConditionWriter:
             return
         if failed:
             self._complete()
-            title = f"TFJob {job.namespace}/{job.name}"
-            message = f"{title} has failed because {len(failed)} {replica_type} replica(s) failed."
-            self._fail(message, FailedPod.of(failed[0]))
+            self._fail(self._failure(job, replica_type, len(failed)), FailedPod.of(failed[0]))
 
-    def _is_tolerated(self, job: TFJob, pod: Pod) -> bool:
+    def _update_by_policy(self, job: TrainingJob, replica_type: str, pods: Sequence[Pod]) -> None:
+        """As of all kinds but TFJob: what the pods' restart policy is decides, whatever their exit code was."""
+        counts, spec = self._status.replica_statuses[replica_type], job.replica_specs[replica_type]
+        if self._version.fails_while_others_run:
+            restarts = spec.restart_policy == "ExitCode"
+        elif spec.replicas <= counts.succeeded + counts.active:
+            return
+        else:
+            restarts = spec.restart_policy != "Never"
+        if restarts:
+            what = f"is restarting because {counts.failed} {replica_type} replica(s) failed."
+            if self._write(RESTARTING, f"{job.kind} {job.name} {what}"):
+                self._tell(RESTARTING, f"{job.kind} {job.name} {what}")
+            return
+        failed = self._failed(job, replica_type, pods)
+        self._complete()
+        self._fail(self._failure(job, replica_type, counts.failed), FailedPod.of(failed[0]))
+
+    @staticmethod
+    def _failure(job: TrainingJob, replica_type: str, count: int) -> str:
+        return job.messages.failed.format(
+            namespace=job.namespace, name=job.name, count=count, type=replica_type
+        )
+
+    def _is_tolerated(self, job: TrainingJob, pod: Pod) -> bool:
         """A dynamic job goes on without the worker; but not without one that its success needs."""
         if not (job.dynamic_workers and self._version.knows_dynamic_workers):
             return False
@@ -141,7 +167,7 @@ class ConditionWriter:
         )
         return pod.replica_type == "Worker" and (self._rules.known_bugs or not decides)
 
-    def _failed(self, job: TFJob, replica_type: str, pods: Sequence[Pod]) -> List[Pod]:
+    def _failed(self, job: TrainingJob, replica_type: str, pods: Sequence[Pod]) -> List[Pod]:
         """The number of pods that will not be replaced; with the known bugs, of all that have failed."""
         own = of_type(pods, replica_type)
         if self._rules.known_bugs:
@@ -150,13 +176,13 @@ class ConditionWriter:
         policy = job.replica_specs[replica_type].restart_policy
         return [pod for pod in own if judge(pod, policy, self._version) is Verdict.FAIL]
 
-    def _fail_hopeless(self, job: TFJob, replica_type: str, pods: Sequence[Pod]) -> None:
+    def _fail_hopeless(self, job: TrainingJob, replica_type: str, pods: Sequence[Pod]) -> None:
         policy = job.replica_specs[replica_type].restart_policy
         for pod in of_type(pods, replica_type):
             if policy in ("OnFailure", "Always") and self._is_hopeless(pod):
                 self._complete()
                 how = f"{pod.replica_name} exited with code {pod.exit_code}, which no restart mends"
-                self._fail(f"TFJob {job.namespace}/{job.name} has failed because {how}.", FailedPod.of(pod))
+                self._fail(f"{job.kind} {job.namespace}/{job.name} has failed because {how}.", FailedPod.of(pod))
             elif self.is_permanent(pod, policy):
                 self.permanent_failure(job, pod)
 
@@ -176,4 +202,4 @@ class ConditionWriter:
         return self._status.update(condition_type, message, self._clock())
 
     def _tell(self, name: str, message: str) -> None:
-        self._on_event(f"{reason(name)} {message}")
+        self._on_event(f"{reason(name, self._status.reason_prefix)} {message}")

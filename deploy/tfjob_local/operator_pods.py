@@ -2,8 +2,10 @@
 
 from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set
 
-from tfjob_api.model import TFJob
+from tfjob_api.job_kind import TF_JOB
+from tfjob_api.model import TrainingJob
 from tfjob_api.naming import is_leader, pod_name
+from tfjob_api.operator_version import OperatorVersion
 from tfjob_api.status import ReplicaStatus
 
 from .pods import Phase, Pod, PodControl
@@ -18,12 +20,12 @@ def is_terminating(pod: Pod) -> bool:
     return pod.phase is Phase.RUNNING and pod.deleting
 
 
-def leading_type(job: TFJob) -> str:
+def leading_type(job: TrainingJob) -> str:
     """The replica type whose pods decide about success."""
     return job.chief_type() or "Worker"
 
 
-def count_pods(job: TFJob, pods: Sequence[Pod], terminating_failed: bool) -> Dict[str, ReplicaStatus]:
+def count_pods(job: TrainingJob, pods: Sequence[Pod], terminating_failed: bool) -> Dict[str, ReplicaStatus]:
     """By replica type. A pending pod counts nowhere, a terminating one as failed if anywhere."""
     counts = {replica_type: ReplicaStatus() for replica_type in job.replica_specs}
     for pod in pods:
@@ -37,17 +39,24 @@ def count_pods(job: TFJob, pods: Sequence[Pod], terminating_failed: bool) -> Dic
     return counts
 
 
-def job_has_succeeded(job: TFJob, counts: Mapping[str, ReplicaStatus], pods: Sequence[Pod]) -> bool:
-    """By the chief; without one by worker 0, or by all workers."""
+def job_has_succeeded(
+    job: TrainingJob, counts: Mapping[str, ReplicaStatus], pods: Sequence[Pod], version: OperatorVersion
+) -> bool:
+    """By the leader; without one by all workers or, as the kind of job has it, by worker 0 or any of them."""
     leader = leading_type(job)
     if leader not in job.replica_specs:
         return False
     if job.replicas(leader) == counts[leader].succeeded:
         return True
-    return leader == "Worker" and job.success_policy != "AllWorkers" and _worker_0_succeeded(pods)
+    if leader != "Worker":
+        return False
+    if job.kind == TF_JOB:
+        return job.success_policy != "AllWorkers" and _worker_0_succeeded(pods)
+    one_is_enough = job.elastic_policy is not None and version.one_elastic_worker_is_enough
+    return one_is_enough and counts[leader].succeeded > 0
 
 
-def job_is_running(job: TFJob, counts: Mapping[str, ReplicaStatus]) -> bool:
+def job_is_running(job: TrainingJob, counts: Mapping[str, ReplicaStatus]) -> bool:
     leader = leading_type(job)
     return leader in counts and counts[leader].active > 0
 
@@ -57,14 +66,14 @@ def _worker_0_succeeded(pods: Sequence[Pod]) -> bool:
     return len(first) == 1 and first[0].phase is Phase.SUCCEEDED and first[0].exit_code == 0
 
 
-def ending_first(job: TFJob, pods: Sequence[Pod]) -> Sequence[Pod]:
+def ending_first(job: TrainingJob, pods: Sequence[Pod]) -> Sequence[Pod]:
     """Where all shall end: the leader while it lives, as its last snapshot needs the servers; then all."""
     leaders = [pod for pod in pods if is_leader(job, pod.replica_type, pod.index)]
     return [pod for pod in leaders if not pod.phase.ended] or pods
 
 
 class JobPods:
-    def __init__(self, control: PodControl, job: TFJob, on_event: Callable[[str], None]):
+    def __init__(self, control: PodControl, job: TrainingJob, on_event: Callable[[str], None]):
         self._control = control
         self._job_name = job.name
         self._namespace = job.namespace

@@ -5,7 +5,7 @@ import enum
 from dataclasses import dataclass
 from typing import FrozenSet, Optional, Sequence
 
-from tfjob_api.model import TFJob
+from tfjob_api.model import TrainingJob
 from tfjob_api.operator_version import OperatorVersion
 from tfjob_api.status import JobStatus
 
@@ -85,7 +85,7 @@ def judge(pod: Pod, restart_policy: str, version: OperatorVersion) -> Verdict:
     return Verdict.FAIL
 
 
-def reached_backoff_limit(job: TFJob, status: JobStatus, pods: Sequence[Pod]) -> bool:
+def reached_backoff_limit(job: TrainingJob, status: JobStatus, pods: Sequence[Pod]) -> bool:
     """`status`: as it was before these pods were counted."""
     limit = job.run_policy.backoff_limit
     if limit is None:
@@ -96,14 +96,14 @@ def reached_backoff_limit(job: TFJob, status: JobStatus, pods: Sequence[Pod]) ->
     return restarts >= limit
 
 
-def past_deadline(job: TFJob, status: JobStatus, now: float) -> bool:
+def past_deadline(job: TrainingJob, status: JobStatus, now: float) -> bool:
     deadline = job.run_policy.active_deadline_seconds
     if deadline is None or status.start_time is None:
         return False
     return now - status.start_time >= deadline
 
 
-def _restarts_of_running_pods(job: TFJob, pods: Sequence[Pod]) -> int:
+def _restarts_of_running_pods(job: TrainingJob, pods: Sequence[Pod]) -> int:
     """A pod that was restarted and has ended since does not count any more."""
     restarting_types = {t for t, spec in job.replica_specs.items() if spec.restart_policy != "Never"}
     return sum(
@@ -113,7 +113,7 @@ def _restarts_of_running_pods(job: TFJob, pods: Sequence[Pod]) -> int:
     )
 
 
-def _has_new_failure(job: TFJob, status: JobStatus, pods: Sequence[Pod]) -> bool:
+def _has_new_failure(job: TrainingJob, status: JobStatus, pods: Sequence[Pod]) -> bool:
     failed = sum(pod.phase is Phase.FAILED for pod in pods)
     failed_before = sum(counts.failed for counts in status.replica_statuses.values())
     active = sum(not pod.phase.ended and not pod.deleting for pod in pods)

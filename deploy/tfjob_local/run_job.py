@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Optional, Sequence
 
-from tfjob_api.model import TFJob
+from tfjob_api.model import TrainingJob
 from tfjob_api.naming import replica_names, replicas
 from tfjob_api.status import SUSPENDED
 
@@ -115,7 +115,7 @@ class _Run:
             self._journal,
             time.monotonic,
             strict,
-            lambda pod: plan.plan(self._operator.job, pod.replica_type, pod.index).main.is_keelsons,
+            lambda pod: plan.plan(self._operator.job, pod.replica_type, pod.index).main.ends_with_job,
         )
         control = self._open_control(stack)
         if control is not None:
@@ -168,7 +168,7 @@ class _Run:
         stack.callback(control.close)
         return control
 
-    def _check(self, job: TFJob) -> None:
+    def _check(self, job: TrainingJob) -> None:
         self._plan.check(job)
         _print_warnings(self._plan, self._console)
 

@@ -1,10 +1,10 @@
-"""The emulated TFJob operator: one job's pods and conditions, as pods come, run, fail and end."""
+"""The emulated training operator: one job's pods and conditions, as pods come, run, fail and end."""
 
 import copy
 from dataclasses import dataclass, replace
 from typing import Callable, Dict, Mapping, Optional, Sequence, Tuple
 
-from tfjob_api.model import ReplicaSpec, TFJob
+from tfjob_api.model import ReplicaSpec, TrainingJob
 from tfjob_api.operator_version import OperatorVersion
 from tfjob_api.status import FAILED, SUCCEEDED, JobStatus, ReplicaStatus
 
@@ -40,7 +40,7 @@ class Operator:
 
     def __init__(
         self,
-        job: TFJob,
+        job: TrainingJob,
         pods: PodControl,
         clock: Callable[[], float],
         version: OperatorVersion,
@@ -50,8 +50,8 @@ class Operator:
         """`clock`: as time.time. `on_event`: "REASON message", as `kubectl describe` lists events."""
         # The current spec: scale(), suspend() and resume() change it.
         self.job = job
-        self.status = JobStatus()
-        # Its time to live is over: the TFJob is deleted, and its pods with it.
+        self.status = JobStatus(reason_prefix=job.kind.reason_prefix(version))
+        # Its time to live is over: the job is deleted, and its pods with it.
         self.expired = False
         self._control = pods
         self._pods = JobPods(pods, job, on_event)
@@ -147,7 +147,7 @@ class Operator:
 
     def _clean_up(self, pods: Sequence[Pod]) -> None:
         if self._rules.cleans_up:
-            policy = self.job.run_policy.clean_pod_policy or self._version.default_clean_pod_policy
+            policy = self.job.run_policy.clean_pod_policy or self.job.kind.default_clean_pod_policy(self._version)
             if policy != "None":
                 self._pods.delete(pod for pod in pods if policy == "All" or not pod.phase.ended)
             if self._ttl_is_over():
@@ -168,7 +168,7 @@ class Operator:
         exceeded = self._exceeded_limit(pods)
         if exceeded is None:
             return False
-        if not self._rules.known_bugs and job_has_succeeded(self.job, self._count(pods), pods):
+        if not self._rules.known_bugs and job_has_succeeded(self.job, self._count(pods), pods, self._version):
             return False
         if self._rules.cleans_up and not self._version.cleans_up_after_limits:
             self._pods.delete(pods)
@@ -184,7 +184,7 @@ class Operator:
         pod = self._restarted_too_often(pods)
         if pod is not None:
             why = f"{pod.replica_name} failed again after {self._rules.max_restarts} restart(s)"
-            return f"TFJob {self.job.namespace}/{name} has failed because {why}.", FailedPod.of(pod)
+            return f"{self.job.kind} {self.job.namespace}/{name} has failed because {why}.", FailedPod.of(pod)
         if past_deadline(self.job, self.status, self._clock()):
             return f"Job {name} has failed because it was active longer than specified deadline", None
         return None

@@ -8,6 +8,8 @@ service_names     "mnist-ps-0.default.svc:2222" -> the local address
 command_words     a container's command, taken apart into program and arguments
 program_flags     the flags of Keelson's programs, from --help=json
 flag_translation  arguments of classic trainers -> flags of Keelson's programs
+scripts           Python scripts as workers: where they, their package and their volumes are
+user_scripts      Python scripts of a job's own that this machine has
 programs          an image and its command -> a program of this machine
 permissions       what the user lets a manifest do on this machine
 gpu_dealer        GPU limits -> CUDA_VISIBLE_DEVICES

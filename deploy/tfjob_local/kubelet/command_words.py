@@ -1,7 +1,7 @@
 """A container's command, taken apart: which program, and which words are that program's arguments.
 
 `python -m trainer.task --lr=1`, `sh -c "cd /app && exec python train.py --lr $LR 2>&1 | tee log"` and
-`/usr/bin/env A=b worker --lr=1` all lead to a program and its `--lr=1`.
+`/usr/bin/env A=b worker --lr=1` all lead to a program and its `--lr=1`, and so does `torchrun --nnodes=2 train.py --lr=1`.
 """
 
 import os
@@ -9,10 +9,12 @@ import re
 import shlex
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import List, Mapping, Sequence, Tuple
+from typing import List, Mapping, Optional, Sequence, Tuple
 
 from .shell_variables import expand_script
 
+# torchrun, as a command or as a module of python.
+TORCH_LAUNCHERS = frozenset({"torchrun", "torch.distributed.run", "torch.distributed.launch"})
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 # They run the words after their own options.
 _WRAPPERS = frozenset({"env", "exec", "nohup", "nice", "stdbuf", "time", "tini", "dumb-init"})
@@ -44,6 +46,8 @@ def find_program(
         return _of_shell(words, preferred, variables)
     if name in preferred:
         return Program(name, tuple(words[1:]))
+    if name in TORCH_LAUNCHERS:
+        return Program(name, tuple(_after_script(words[1:])), is_python=True)
     if _PYTHON.fullmatch(name):
         return Program(name, tuple(_python_arguments(words[1:])), is_python=True)
     return Program(name, tuple(words[1:]))
@@ -121,10 +125,29 @@ def _without_wrappers(words: Sequence[str]) -> List[str]:
     return rest
 
 
+def _after_script(words: Sequence[str]) -> List[str]:
+    """What stands after the script or the module that torchrun starts."""
+    at = find_script(words)
+    return [] if at is None else list(words[at + 1 :])
+
+
+def find_script(words: Sequence[str]) -> Optional[int]:
+    """Which of torchrun's arguments is the script or the module that it starts: the first one that no option's value
+    looks like. None: there is none."""
+    for i, word in enumerate(words):
+        if word in ("-m", "--module") and i + 1 < len(words):
+            return i + 1
+        if not word.startswith("-") and word.endswith(".py"):
+            return i
+    return None
+
+
 def _python_arguments(words: Sequence[str]) -> List[str]:
     """What stands after -m MODULE, -c CODE or the script."""
     rest = list(words)
     while rest and rest[0].startswith("-"):
+        if rest[0] == "-m" and rest[1:2] and rest[1] in TORCH_LAUNCHERS:
+            return _after_script(rest[2:])
         if rest[0] in ("-m", "-c"):
             return rest[2:]
         rest = rest[2:] if rest[0] in _PYTHON_OPTIONS_WITH_VALUE else rest[1:]

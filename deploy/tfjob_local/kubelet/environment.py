@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Callable, Dict, List, Mapping, Optional
 
 from tfjob_api.model import VARIABLE_NAME, ClusterObjects, Container, EnvironmentVariable, ObjectReference
@@ -38,8 +39,9 @@ class EnvironmentBuilder:
         self._facts = facts
         self._warn = warn
 
-    def build(self, container: Container, tf_config: Optional[str] = None) -> Dict[str, str]:
-        """PlanError: an object or a key is missing, or a field is unknown."""
+    def build(self, container: Container, operators: Mapping[str, str] = MappingProxyType({})) -> Dict[str, str]:
+        """`operators`: the variables that the operator adds. PlanError: an object or a key is missing, or a field is
+        unknown."""
         result: Dict[str, str] = {}
         for source in container.environment_sources:
             for key, content in (self._find_object(source.reference, "envFrom") or {}).items():
@@ -52,8 +54,7 @@ class EnvironmentBuilder:
             value = self._value(container, variable, result)
             if value is not None:
                 result[variable.name] = value
-        if tf_config is not None:
-            result["TF_CONFIG"] = tf_config
+        result.update(operators)
         return result
 
     def _value(

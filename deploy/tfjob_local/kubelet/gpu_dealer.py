@@ -2,7 +2,7 @@
 
 from typing import Callable, Dict, Optional, Sequence, Tuple
 
-from tfjob_api.model import ReplicaSpec, TFJob
+from tfjob_api.model import ReplicaSpec, TrainingJob
 from tfjob_api.naming import replica_name, replica_names
 from tfjob_api.quantity import parse_quantity
 
@@ -18,7 +18,7 @@ class GpuDealer:
         self._warn = warn
         self._held: Dict[str, Tuple[str, ...]] = {}
 
-    def visible_devices(self, job: TFJob, replica_type: str, index: int) -> Optional[str]:
+    def visible_devices(self, job: TrainingJob, replica_type: str, index: int) -> Optional[str]:
         """The variable's value; None: it is not set."""
         if self._gpus is None or not any(gpu_limit(spec) for spec in job.replica_specs.values()):
             return None
@@ -42,7 +42,7 @@ class GpuDealer:
             self._warn(f"{RESOURCE}: more are wanted than this machine has, replicas share them")
         return tuple(sorted(chosen, key=gpus.index))
 
-    def _forget_scaled_away(self, job: TFJob) -> None:
+    def _forget_scaled_away(self, job: TrainingJob) -> None:
         names = replica_names(job)
         self._held = {name: held for name, held in self._held.items() if name in names}
 

@@ -44,7 +44,7 @@ class Kubelet(PodControl):
         self._unblocked_signals = frozenset(unblocked_signals)
         self._keeper = keeper
         self._on_event = on_event
-        self._tools = PodTools(clock, backoff, on_event, on_init_failure)
+        self._tools = PodTools(clock, backoff, on_event, on_init_failure, self._main_runs)
         self._last_uid = 0
         # In the order in which they were created.
         self._runs: List[PodRun] = []
@@ -132,6 +132,12 @@ class Kubelet(PodControl):
                 pod.replica_name, self._log_dir, self._clock, self._keeper, self._unblocked_signals
             )
         return self._histories[key]
+
+    def _main_runs(self, replica_name: str) -> bool:
+        return any(
+            run.running and run.pod.replica_name == replica_name and run.pod.phase is Phase.RUNNING
+            for run in self._runs
+        )
 
     def _find(self, replica_name: str) -> PodRun:
         for run in self._runs:

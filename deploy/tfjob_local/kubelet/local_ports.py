@@ -1,8 +1,8 @@
 """Ports that replicas listen on beside tfjob-port: each has a machine of its own on a cluster, not here."""
 
-from typing import Callable, Dict, List, Optional, Protocol, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Protocol, Tuple
 
-from tfjob_api.model import ReplicaSpec, TFJob
+from tfjob_api.model import ReplicaSpec, TrainingJob
 from tfjob_api.naming import Addresses
 
 from ..addresses import can_listen
@@ -16,6 +16,8 @@ _PAGE_FLAGS = {
 }
 
 
+# Of the container, in the manifest.
+_PAGE_PORT = "dashboard"
 # Only this machine reaches it.
 LOCAL_ADDRESS = "127.0.0.1"
 
@@ -37,7 +39,7 @@ class LocalPorts:
 
     def localise(
         self,
-        job: TFJob,
+        job: TrainingJob,
         spec: ReplicaSpec,
         replica_name: str,
         program: str,
@@ -55,7 +57,21 @@ class LocalPorts:
             args.append(f"--chief_hosts={addresses[spec.type][0]}")
         return args
 
-    def _metrics_port(self, job: TFJob, spec: ReplicaSpec, args: List[str]) -> List[str]:
+    def prepare_page(self, spec: ReplicaSpec, replica_name: str, environment: Dict[str, str]) -> None:
+        """Tells a script whose manifest has a port for the page which one it has here (python/keelson/pod_paths.py)."""
+        for port in spec.container.ports:
+            if port.name == _PAGE_PORT:
+                own = None if self._pages is None else self._pages.of(replica_name, port.port)
+                environment["KEELSON_PAGE_PORT"] = "none" if own is None else str(own)
+
+    @staticmethod
+    def prepare_metrics(variables: Mapping[str, str], environment: Dict[str, str]) -> None:
+        """Has a script whose manifest asks for metrics serve them on any free port, which its log names."""
+        if variables.get("KEELSON_METRICS_PORT"):
+            environment["KEELSON_METRICS_PORT"] = "0"
+            environment.setdefault("KEELSON_METRICS_ADDRESS", LOCAL_ADDRESS)
+
+    def _metrics_port(self, job: TrainingJob, spec: ReplicaSpec, args: List[str]) -> List[str]:
         """0, which means any free port, where others want the same one."""
         port = _port(args, "metrics_port")
         if not port:

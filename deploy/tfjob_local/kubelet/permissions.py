@@ -4,17 +4,18 @@ import itertools
 from dataclasses import dataclass
 from typing import Dict, List, Mapping
 
-from tfjob_api.model import Container, TFJob
+from tfjob_api.model import Container, TrainingJob
 
 from .command_words import find_program
 from .flag_translation import flag_of_variable
+from .process import tells_of_job
 from .program_flags import PROGRAMS
 from .programs import BY_ROLE, ImageMap
 
 
 # What Keelson's programs, and the libraries in them, read of a container's environment. Others, such as
 # LD_PRELOAD, make a program run code of a volume.
-_READ_VARIABLES = ("TF_CONFIG", "JOB_COMPLETION_INDEX", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "TZ")
+_READ_VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "TZ")
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,9 @@ class Permissions:
     def environment_of_keelsons(self, container: Container, variables: Mapping[str, str]) -> Dict[str, str]:
         """Of the container's variables those that Keelson's program gets in its place."""
         trusted = self.trusts(container)
-        return {name: value for name, value in variables.items() if trusted or name in _READ_VARIABLES}
+        return {name: value for name, value in variables.items() if trusted or _is_read(name)}
 
-    def left_out(self, job: TFJob) -> str:
+    def left_out(self, job: TrainingJob) -> str:
         """What of the job is not used, and could be; "" for nothing."""
         containers: Dict[str, List[str]] = {}
         paths: Dict[str, List[str]] = {}
@@ -64,5 +65,9 @@ class Permissions:
         names = dict.fromkeys(variable.name for variable in container.environment)
         own = find_program([*container.command, *container.args], tuple(PROGRAMS)).name in PROGRAMS
         return [
-            name for name in names if name not in _READ_VARIABLES and (own or not flag_of_variable(name))
+            name for name in names if not _is_read(name) and (own or not flag_of_variable(name))
         ]
+
+
+def _is_read(name: str) -> bool:
+    return name in _READ_VARIABLES or tells_of_job(name)

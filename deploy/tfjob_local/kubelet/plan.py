@@ -18,6 +18,8 @@ class ProcessPlan:
     working_dir: str
     # One of Keelson's programs; else a command of the manifest's.
     is_keelsons: bool = False
+    # It ends by itself when its job does, as Keelson's programs and scripts do.
+    ends_with_job: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,3 +47,5 @@ class PodPlan:
     directories: Tuple[LocalDirectory, ...] = ()
     # Mounts of the main container: its path -> the local one.
     mounts: Mapping[str, str] = field(default_factory=dict)
+    # The replica ("master-0") whose main container must run before the first one of these does; "": none.
+    waits_for: str = ""

@@ -1,4 +1,4 @@
-"""A replica of a TFJob -> what its pod runs on this machine."""
+"""A replica of a job -> what its pod runs on this machine."""
 
 import math
 import os
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
-from tfjob_api.model import ClusterObjects, Container, ReplicaSpec, TFJob
+from tfjob_api.model import ClusterObjects, Container, ReplicaSpec, TrainingJob
 from tfjob_api.naming import Addresses, labels, pod_name, replica_name
+from tfjob_api.operator_pod import operator_init_containers, operator_variables
 from tfjob_api.operator_version import OperatorVersion
 from tfjob_api.quantity import parse_quantity
-from tfjob_api.tf_config import TfConfig
 
 from ..gpus import detect_gpus
 from .environment import EnvironmentBuilder, PodFacts, expand
@@ -22,6 +22,7 @@ from .local_ports import LocalPorts, PageAddresses
 from .permissions import Permissions
 from .plan import PodPlan, ProcessPlan
 from .programs import ImageMap, ProgramResolver, ResolvedProgram, Words
+from .scripts import Scripts
 from .service_names import ServiceNames
 from .volumes import Mounts, PodVolumes, VolumePlaces
 
@@ -52,7 +53,7 @@ class LocalSettings:
 class _Replica:
     """The data that all steps of one plan use."""
 
-    job: TFJob
+    job: TrainingJob
     spec: ReplicaSpec
     index: int
     addresses: Addresses
@@ -67,7 +68,15 @@ class _Replica:
 
     @property
     def trains(self) -> bool:
-        return self.spec.type == "Worker" or self.alone
+        """Without servers the one that leads trains like the others."""
+        if self.spec.type == "Worker" or self.alone:
+            return True
+        return self.spec.type in self.job.kind.leader_types and not self.job.replicas("PS")
+
+    @property
+    def training_replicas(self) -> int:
+        leader = 0 if self.job.replicas("PS") else self.job.replicas(self.job.chief_type() or "")
+        return self.job.replicas("Worker") + leader
 
 
 class PodPlanner:
@@ -86,11 +95,14 @@ class PodPlanner:
         self._version = version
         self.warnings: List[str] = []
         self._permissions = Permissions(settings.images, settings.run_commands)
-        self._programs = ProgramResolver(settings.images, self._warn, lambda: self._machine_has_gpus)
+        self._scripts = Scripts(os.path.join(settings.working_dir, "python"), settings.images.bin_dir)
+        self._programs = ProgramResolver(
+            settings.images, self._warn, lambda: self._machine_has_gpus, self._scripts, settings.run_commands
+        )
         self._gpus = GpuDealer(settings.gpus, self._warn)
         self._ports = LocalPorts(pages, self._warn)
 
-    def plan(self, job: TFJob, addresses: Addresses, replica_type: str, index: int) -> PodPlan:
+    def plan(self, job: TrainingJob, addresses: Addresses, replica_type: str, index: int) -> PodPlan:
         """Starts and writes nothing. PlanError: the replica cannot be run here."""
         spec = job.replica_specs[replica_type]
         replica = _Replica(job, spec, index, addresses)
@@ -114,46 +126,61 @@ class PodPlanner:
             # After the mounts: they add directories of their own.
             directories=volumes.directories,
             mounts=volumes.mounts(spec.container).pairs,
+            waits_for=replica_name("Master", 0) if self._waits_for_master(replica) else "",
         )
+
+    def _waits_for_master(self, replica: _Replica) -> bool:
+        """The operator's init container is no program of this machine: it looks for the master's name, which the
+        cluster has while the master runs."""
+        return bool(operator_init_containers(replica.job, self._version, replica.spec.type))
 
     def _plan_main(
         self, replica: _Replica, mounts: Mounts, builder: EnvironmentBuilder, names: ServiceNames
     ) -> ProcessPlan:
         spec = replica.spec
-        # The operator gives TF_CONFIG to this container alone.
-        tf_config = TfConfig(replica.job, replica.addresses, self._version).render(spec.type, replica.index)
-        variables = builder.build(spec.container, tf_config)
+        # The operator gives them to no init container.
+        operators = operator_variables(replica.job, replica.addresses, self._version, spec.type, replica.index)
+        variables = builder.build(spec.container, operators)
         command, args = self._words(spec.type, spec.container, variables, mounts, names)
         environment = self._localise(spec.type, variables, mounts, names)
         program = self._programs.main_program(
             spec,
-            Words(command, args, environment),
+            Words(command, args, environment, mounts.translate(spec.container.working_dir)),
             replica.alone,
             lambda path: self._may_get_data(replica.job, path),
         )
         arguments = list(program.args)
-        if replica.alone and program.keelson == "chief" and tf_config is not None:
+        if replica.alone and program.keelson == "chief":
             # Operators before 1.1 set it; it would make the chief wait for others.
-            del environment["TF_CONFIG"]
+            environment.pop("TF_CONFIG", None)
         if program.keelson:
             arguments = self._keelson_arguments(replica, program, arguments)
             environment = self._permissions.environment_of_keelsons(spec.container, environment)
         else:
+            if program.is_own_script:
+                environment = self._permissions.environment_of_keelsons(spec.container, environment)
             self._prepare_foreign(replica, environment)
+            self._scripts.prepare(environment, mounts.pairs)
+            self._ports.prepare_page(spec, replica.name, environment)
+            self._ports.prepare_metrics(variables, environment)
         self._add_limits(replica, program, arguments, environment)
+        if replica.job.kind.wants_own_hosts:
+            # As in a pod: worker 2 of an elastic job is the one whose host's name ends so.
+            environment["HOSTNAME"] = pod_name(replica.job.name, spec.type, replica.index)
         return ProcessPlan(
             container=spec.container.name,
             argv=(program.path, *arguments),
             environment=environment,
             working_dir=self._working_dir(spec.type, spec.container, mounts, program),
             is_keelsons=program.keelson is not None,
+            ends_with_job=program.keelson is not None or program.is_own_script,
         )
 
     @cached_property
     def _machine_has_gpus(self) -> bool:
         return bool(detect_gpus() if self._settings.gpus is None else self._settings.gpus)
 
-    def _may_get_data(self, job: TFJob, path: str) -> bool:
+    def _may_get_data(self, job: TrainingJob, path: str) -> bool:
         """The user has chosen the directory, or a config that reads what is there; or an init container may
         fill it."""
         if "config" in self._settings.flags and os.path.isdir(path) and os.listdir(path):
@@ -255,7 +282,7 @@ class PodPlanner:
         """Workers of one machine share its cores, and none exceeds its own limit."""
         share = replica.trains and not replica.alone
         limit = self._cpu_limit(replica.spec)
-        threads = max(1, self._settings.cores // max(1, replica.job.replicas("Worker"))) if share else None
+        threads = max(1, self._settings.cores // max(1, replica.training_replicas)) if share else None
         if limit is not None:
             threads = min(threads or self._settings.cores, limit)
         if threads is not None:
@@ -275,6 +302,8 @@ class PodPlanner:
     def _working_dir(
         self, replica_type: str, container: Container, mounts: Mounts, program: ResolvedProgram
     ) -> str:
+        if program.directory:
+            return program.directory
         wanted = container.working_dir
         local = mounts.translate(wanted)
         if not wanted or local == wanted and program.keelson:

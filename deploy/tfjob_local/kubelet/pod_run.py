@@ -35,6 +35,8 @@ class PodTools:
     on_event: Callable[[str], None]
     # "worker-1", and the init container that ended with another code than 0.
     on_init_failure: Callable[[str, str], None]
+    # Whether the main container of that replica ("master-0") runs.
+    is_running: Callable[[str], bool] = lambda replica_name: True
 
 
 class PodRun:
@@ -58,6 +60,8 @@ class PodRun:
         self._restarting = False
         # When SIGKILL follows SIGTERM.
         self._kill_at: Optional[float] = None
+        # It still looks for the replica that it waits for.
+        self._waits = bool(plan.waits_for)
 
     @property
     def running(self) -> bool:
@@ -69,7 +73,10 @@ class PodRun:
         return self._tools.clock() - self._started_at
 
     def next_due(self) -> Optional[float]:
-        return self._kill_at if self.running else self.start_at
+        if self.running:
+            return self._kill_at
+        # What it waits for shows in another pod.
+        return None if self._waits else self.start_at
 
     def step(self) -> bool:
         """True: the pod has changed."""
@@ -83,6 +90,9 @@ class PodRun:
                 self._process.kill()
             return False
         if self.start_at is not None and self.start_at <= self._tools.clock():
+            self._waits = self._waits and not self._tools.is_running(self.plan.waits_for)
+            if self._waits:
+                return False
             self._start_container()
             return True
         return False

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 from typing import Callable, FrozenSet, Iterable, Optional
@@ -13,14 +14,22 @@ from .plan import ProcessPlan
 # The shell's exit code.
 _EXIT_NOT_EXECUTABLE = 126
 _EXIT_NOT_FOUND = 127
-# They would tell a program that it belongs to another job than this one.
-_FOREIGN_VARIABLES = ("TF_CONFIG", "JOB_COMPLETION_INDEX")
+# They tell a program which job it belongs to, and as what: operators', torchrun's and mpirun's.
+_JOB_VARIABLES = re.compile(
+    r"TF_CONFIG|JOB_COMPLETION_INDEX|MASTER_(ADDR|PORT)|WORLD_SIZE|RANK|(LOCAL|GROUP|ROLE)_(RANK|WORLD_SIZE)|PET_\w+|"
+    r"TORCHELASTIC_\w+|OMPI_COMM_WORLD_\w+|PMIX?_\w+"
+)
 # What a command of the manifest's gets of the user's environment, which may hold secrets: what it needs to
 # run, and the user's limits for this machine.
 _SHARED_VARIABLES = ("PATH", "HOME", "LANG", "TZ", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
 _PR_SET_PDEATHSIG = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+def tells_of_job(variable: str) -> bool:
+    """Whether a variable of this name says which job a process belongs to; the launcher's own may be another one."""
+    return _JOB_VARIABLES.fullmatch(variable) is not None
 
 
 class ContainerProcess:
@@ -107,7 +116,7 @@ class ContainerProcess:
 
     def _shares(self, variable: str) -> bool:
         if self.plan.is_keelsons:
-            return variable not in _FOREIGN_VARIABLES
+            return not tells_of_job(variable)
         return variable in _SHARED_VARIABLES
 
     def _fail_to_start(self, error: OSError) -> None:

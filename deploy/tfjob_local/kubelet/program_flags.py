@@ -9,7 +9,7 @@ from tfjob_api import model
 
 from .plan import PlanError
 
-PROGRAMS = frozenset(model.PROGRAMS.values())
+PROGRAMS = frozenset(model.PROGRAMS)
 _SECONDS = 60
 
 

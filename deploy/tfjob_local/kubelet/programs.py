@@ -3,10 +3,10 @@
 import fnmatch
 import os
 import shutil
+import sys
 from dataclasses import dataclass, field, replace
 from typing import Callable, Mapping, Optional, Sequence, Tuple
 
-from tfjob_api import model
 from tfjob_api.model import ADDED_SERVERS, Container, ReplicaSpec
 
 from .command_words import find_program
@@ -14,6 +14,8 @@ from .flag_translation import translate_flags
 from .flag_values import Surroundings
 from .plan import PlanError
 from .program_flags import PROGRAMS, Flag, read_flags
+from .scripts import Scripts
+from .user_scripts import UserScript, find_user_script
 
 BY_ROLE = "role"
 AS_IS = "as-is"
@@ -59,6 +61,10 @@ class ResolvedProgram:
     keelson: Optional[str] = None
     # What that program takes.
     flags: Mapping[str, Flag] = field(default_factory=dict)
+    # Whether it is one of Keelson's scripts, whose arguments and environment are the manifest's.
+    is_own_script: bool = False
+    # Where it runs; "": where its container says.
+    directory: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,11 +74,23 @@ class Words:
     command: Sequence[str] = ()
     args: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    # Likewise the container's workingDir; "": the image's.
+    working_dir: str = ""
 
 
 class ProgramResolver:
-    def __init__(self, images: ImageMap, warn: Callable[[str], None], has_gpus: Callable[[], bool]):
+    def __init__(
+        self,
+        images: ImageMap,
+        warn: Callable[[str], None],
+        has_gpus: Callable[[], bool],
+        scripts: Scripts,
+        run_commands: bool,
+    ):
+        """`run_commands`: whether a command of the manifest's may run its own script."""
+        self._run_commands = run_commands
         self._images = images
+        self._scripts = scripts
         self._warn = warn
         self._has_gpus = has_gpus
 
@@ -83,6 +101,11 @@ class ProgramResolver:
         program here."""
         command, args = words.command, words.args
         what = self._images.lookup(spec.container.image)
+        script = self._scripts.find(spec.type, [*command, *args])
+        if script is not None:
+            if what == BY_ROLE:
+                return ResolvedProgram(sys.executable, script, is_own_script=True)
+            command, args = command[:1], script
         if what == AS_IS:
             if not command:
                 raise PlanError(
@@ -91,7 +114,7 @@ class ProgramResolver:
                 )
             return self._own_command(spec.type, command, args, None)
         if what != BY_ROLE:
-            name = os.path.basename(command[0]) if command else program_of(spec.type, alone)
+            name = os.path.basename(command[0]) if command else program_of(spec, alone)
             path = self._executable(os.path.join(what, name), spec.type)
             rest = (*command[1:], *args)
             return self._keelson(name, rest, path) if name in PROGRAMS else ResolvedProgram(path, rest)
@@ -114,16 +137,30 @@ class ProgramResolver:
         command, all_words = words.command, [*words.command, *words.args]
         if not all_words or all_words[0].startswith("-"):
             # The image's own program, with these arguments.
-            return self._translated(program_of(spec.type, alone), all_words, words.environment, surroundings)
+            return self._translated(program_of(spec, alone), all_words, words.environment, surroundings)
         found = find_program(all_words, tuple(PROGRAMS), words.environment)
-        name = program_of(spec.type, alone)
+        name = program_of(spec, alone)
         if found.name in PROGRAMS:
             if ADDED_SERVERS not in spec.annotations:
                 return self._keelson(found.name, found.arguments)
             return self._translated(name, found.arguments, words.environment, surroundings)
+        script = find_user_script(words.command, words.args, words.working_dir) if spec.kind.runs_scripts else None
+        if script is not None and self._run_commands:
+            return self._user_script(spec.type, script)
         shown = " ".join(command or all_words)
-        self._warn(f"{spec.type}: {name} runs in place of the command {_shorten(shown)}")
+        hint = f"; --run_commands runs {script.file}, which is on this machine" if script else ""
+        self._warn(f"{spec.type}: {name} runs in place of the command {_shorten(shown)}{hint}")
         return self._translated(name, found.arguments, words.environment, surroundings)
+
+    def _user_script(self, replica_type: str, script: UserScript) -> ResolvedProgram:
+        """The interpreter that the command names, or the one that is here."""
+        wanted, *rest = script.words
+        try:
+            own = self._own_command(replica_type, [wanted], rest, None)
+        except PlanError:
+            own = ResolvedProgram(*script.with_python(sys.executable))
+            self._warn(f"{replica_type}: {own.path} runs in place of {wanted}, which this machine does not have")
+        return replace(own, directory=script.directory)
 
     def _translated(
         self, name: str, args: Sequence[str], environment: Mapping[str, str], surroundings: Surroundings
@@ -168,9 +205,9 @@ class ProgramResolver:
         return path
 
 
-def program_of(replica_type: str, alone: bool) -> str:
-    # Without a cluster there is no client: the chief runs the whole job in one process.
-    return "chief" if alone else model.PROGRAMS[replica_type]
+def program_of(spec: ReplicaSpec, alone: bool) -> str:
+    """`alone`: without a cluster there is no client, and one process runs the whole job."""
+    return spec.kind.program_alone if alone else spec.kind.programs[spec.type]
 
 
 def _shorten(text: str, limit: int = 120) -> str:
