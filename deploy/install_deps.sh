@@ -7,7 +7,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build pkg-config
   libgrpc++-dev protobuf-compiler-grpc protobuf-compiler libprotobuf-dev libabsl-dev
-  libdnnl-dev libleveldb-dev libsnappy-dev libisal-dev libhwy-dev zlib1g-dev nlohmann-json3-dev libcli11-dev libzip-dev
+  libdnnl-dev libleveldb-dev libsnappy-dev libisal-dev libhwy-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libcli11-dev libzip-dev
   libcpp-httplib-dev
   libgtest-dev libgmock-dev
   python3 python3-yaml

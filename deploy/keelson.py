@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Submits, watches, scales and deletes training jobs on a cluster with the TFJob operator.
+"""Submits, watches, scales and deletes training jobs on a cluster with the training operator.
 
 As a command: keelson.py --help. As a module, with deploy/ in sys.path:
 

@@ -9,6 +9,7 @@ usage: deploy/run_local.sh [flags] [-- flags for every role]
   --workers N         workers (default: the manifest's, 2)
   --data FILE         a CSV or TFRecord file: proposes a model of its columns, and trains that
   --label COLUMN      the column to predict, with --data (default: label, target, click, …, or the last)
+  --separator C       what is between the columns of --data: one character, or tab (default: a comma, in FILE.tsv a tab)
   --data_dir DIR      IDX files to train on, or those of the config (default: generated records)
   --model_dir DIR     where snapshots and event files go (default: runs/JOB-TIME/model)
   --config FILE       a TrainConfig (default: the manifest's, configs/mnist_cnn.textproto)
@@ -31,6 +32,7 @@ launcher_flags=()
 role_flags=()
 data=
 label=
+separator=
 config=no
 
 while [[ $# -gt 0 ]]; do
@@ -39,7 +41,7 @@ while [[ $# -gt 0 ]]; do
     --) shift; role_flags=("$@"); break ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}"; continue ;;
     --loopback_aliases | --strict_emulation | --dry_run | --run_commands) launcher_flags+=("$1"); shift ;;
-    --data | --label | --ps | --workers | --data_dir | --model_dir | --config | --training_steps | --device | --precision | --manifest | \
+    --data | --label | --separator | --ps | --workers | --data_dir | --model_dir | --config | --training_steps | --device | --precision | --manifest | \
       --param | --job | --image | --pvc | --run_dir | --gpus | --operator_version | --max_restarts | --follow | --color | \
       --dashboard_port | --auth_token_file)
       if [[ $# -lt 2 ]]; then
@@ -49,6 +51,7 @@ while [[ $# -gt 0 ]]; do
         --manifest) manifest=$2 ;;
         --data) data=$2 ;;
         --label) label=$2 ;;
+        --separator) separator=$2 ;;
         --config | --data_dir) config=$1; launcher_flags+=("$1=$2") ;;
         *) launcher_flags+=("$1=$2") ;;
       esac
@@ -61,8 +64,9 @@ if [[ -n $data && $config != no ]]; then
   echo "run_local: --data: expected without $config, for it proposes the configuration, found both" >&2
   exit 2
 fi
-if [[ -n $label && -z $data ]]; then
-  echo "run_local: --label: expected together with --data, found without" >&2
+if [[ -n $label$separator && -z $data ]]; then
+  if [[ -n $label ]]; then flag=--label; else flag=--separator; fi
+  echo "run_local: $flag: expected together with --data, found without" >&2
   exit 2
 fi
 if [[ -n $data && ! -f $data ]]; then
@@ -107,6 +111,9 @@ propose() {
   name=$(basename "$file")
   if [[ -n $label ]]; then
     flags+=(--label "$label")
+  fi
+  if [[ -n $separator ]]; then
+    flags+=(--separator "$separator")
   fi
   mkdir -p "$repository/runs"
   # A name of its own: an earlier proposal may have been changed, or be in use.

@@ -15,4 +15,5 @@ if [[ $variant == cuda ]] && ! grep -q '^CMAKE_CUDA_COMPILER:.*nvcc' build/relea
   echo "build_programs: VARIANT=cuda: expected nvcc and cuBLAS, found no CUDA that CMake can use" >&2
   exit 1
 fi
-ninja -C build/release -j "$jobs" ps_server worker chief evaluator keelson_ckpt keelson_ctl bin/keelson_data keelson_predict
+ninja -C build/release -j "$jobs" ps_server worker chief evaluator keelson_ckpt keelson_ctl bin/keelson_data keelson_predict \
+  bin/keelson_agent

@@ -1,4 +1,4 @@
-"""Trains on a cluster that has the TFJob operator: what deploy/keelson.py is made of.
+"""Trains on a cluster that has the training operator: what deploy/keelson.py is made of.
 
 errors           what can go wrong, for the command and for its users as a module
 kubectl          the one way to the cluster: runs kubectl, names its errors

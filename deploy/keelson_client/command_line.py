@@ -4,6 +4,7 @@ import argparse
 from typing import TypeAlias
 
 from tfjob_api.command_flags import Parser, count
+from tfjob_api.job_kind import PYTORCH_JOB, TF_JOB, JobKind
 from tfjob_api.model import CLEAN_POD_POLICIES, RESTART_POLICIES
 from tfjob_api.status import TYPES
 
@@ -12,13 +13,17 @@ from .settings import ROLES
 
 _Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 
-DESCRIPTION = "Trains on a Kubernetes cluster that has the TFJob operator."
+# --kind -> the kind of job.
+KINDS = {"tensorflow": TF_JOB, "pytorch": PYTORCH_JOB}
+DESCRIPTION = "Trains on a Kubernetes cluster that has the training operator."
 EXAMPLES = """\
 examples:
   keelson.py build --image keelson:1 --registry registry.example.com/me --push
   keelson.py submit --name mnist --image registry.example.com/me/keelson:1 --ps 2 --workers 4 \\
       --config configs/mnist_cnn.textproto --pvc models:/model
   keelson.py submit --name mnist --image keelson:1 --workers 4 --gpus 1 --dry_run
+  keelson.py submit --name mnist --image keelson:1 --ps 0 --workers 4 --pvc models
+  keelson.py submit --kind pytorch --name mnist --image keelson:1 --workers 4 --pvc models
   keelson.py submit --name mnist --local --workers 2 -- --learning_rate=0.01
   keelson.py wait --resubmit 3 mnist
   keelson.py status mnist
@@ -29,6 +34,12 @@ examples:
 
 exit codes: 0 done; 1 the job failed or the cluster refused; 2 bad input, nothing was changed;
 124 not within --timeout; 130 interrupted: the job goes on"""
+
+
+def kind_flag(kind: JobKind) -> str:
+    """The flag that names the kind in a command, with a space behind it; "" for the default."""
+    name = next(name for name, other in KINDS.items() if other == kind)
+    return "" if kind == TF_JOB else f"--kind {name} "
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -74,6 +85,8 @@ def _add_command(commands: _Commands, name: str, what: str) -> argparse.Argument
     cluster.add_argument("--namespace", "-n", metavar="NAME", default="", help="default: the context's")
     cluster.add_argument("--context", metavar="NAME", default="", help="of the kubeconfig")
     cluster.add_argument("--kubeconfig", metavar="FILE", default="", help="default: kubectl's")
+    what_kind = "of job: a TFJob (tensorflow, the default) or a PyTorchJob"
+    cluster.add_argument("--kind", choices=tuple(KINDS), default="tensorflow", help=what_kind)
     cluster.add_argument("--kubectl", metavar="PATH", default="kubectl", help="the program to use")
     return parser
 
@@ -102,7 +115,12 @@ def _add_job_flags(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--name", metavar="NAME", required=True, help="of the job")
     add("--image", metavar="IMAGE", default="", help="keelson.py build makes one")
-    add("--ps", type=count, metavar="N", default=1, help="parameter servers (1)")
+    add(
+        "--ps",
+        type=count,
+        metavar="N",
+        help="parameter servers (1); 0: chief and workers have the variables, as in every PyTorchJob",
+    )
     add("--workers", type=count, metavar="N", default=1, help="workers (1); 0 and --ps 0: the chief alone")
     add("--gpus", type=count, metavar="N", default=0, help="of each worker (0)")
     add("--evaluator", action="store_true", default=None, help="scores the snapshots (default with --pvc)")
@@ -269,7 +287,7 @@ def _add_delete(commands: _Commands) -> None:
 
 
 def _add_list(commands: _Commands) -> None:
-    _add_output(_add_command(commands, "list", "all TFJobs of the namespace"))
+    _add_output(_add_command(commands, "list", "all jobs of that kind in the namespace"))
 
 
 def _add_build(commands: _Commands) -> None:

@@ -11,10 +11,11 @@ from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
 
 from tfjob_api.command_flags import split_at_dashes
 from tfjob_api.conditions import read_conditions
+from tfjob_api.job_document import replica_specs
 from tfjob_api.status import FAILED
 from tfjob_api.yaml_text import to_yaml
 
-from .command_line import make_parser
+from .command_line import KINDS, make_parser
 from .dashboard_forward import DashboardForward, is_free
 from .errors import ClusterError, ErrorKind, InputError, JobFailedError
 from .image_build import BuildSettings, plan_build, run_commands
@@ -93,7 +94,11 @@ class Commands:
         if options.command != "build":
             kubectl = kubectl or KubectlProgram(options.kubectl, options.context, options.kubeconfig)
             self._client = TrainingClient(
-                namespace=options.namespace, kubectl=kubectl, clock=clock, sleep=sleep
+                namespace=options.namespace,
+                job_kind=KINDS[options.kind].name,
+                kubectl=kubectl,
+                clock=clock,
+                sleep=sleep,
             )
 
     def run(self) -> int:
@@ -117,7 +122,7 @@ class Commands:
     def _list(self) -> int:
         jobs = self._client.list_jobs()
         if self._options.output == "table":
-            _write(render_jobs(jobs, _now()) if jobs else "no TFJobs")
+            _write(render_jobs(jobs, _now()) if jobs else f"no {KINDS[self._options.kind]}s")
         else:
             _write_document({"apiVersion": "v1", "kind": "List", "items": jobs}, self._options.output)
         return 0
@@ -252,8 +257,7 @@ class Commands:
 
 def find_replica(job: Mapping[str, Any], role: str, index: int) -> Tuple[str, int]:
     """Returns the replica as the pods' labels name it; "chief" is also a job's master. InputError."""
-    specs = (job.get("spec") or {}).get("tfReplicaSpecs") or {}
-    replicas = {kind.lower(): int((spec or {}).get("replicas", 1)) for kind, spec in specs.items()}
+    replicas = {kind.lower(): int((spec or {}).get("replicas", 1)) for kind, spec in replica_specs(job).items()}
     if role == "chief" and "chief" not in replicas and "master" in replicas:
         role = "master"
     if role not in replicas:
@@ -267,8 +271,7 @@ def find_replica(job: Mapping[str, Any], role: str, index: int) -> Tuple[str, in
 
 def is_risky_to_shrink(job: Mapping[str, Any], workers: int) -> bool:
     """Whether removed workers may fail the job: a running pod that is being deleted counts as a failed one."""
-    spec = job.get("spec") or {}
-    replicas = spec.get("tfReplicaSpecs") or {}
+    spec, replicas = job.get("spec") or {}, replica_specs(job)
     wanted = [(value or {}).get("replicas", 1) for kind, value in replicas.items() if kind.lower() == "worker"]
     return not spec.get("enableDynamicWorker") and any(workers < number for number in wanted)
 

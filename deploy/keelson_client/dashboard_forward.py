@@ -5,7 +5,7 @@ import socket
 from typing import Any, Callable, Mapping, Optional, Tuple
 
 from tfjob_api.conditions import JobCondition, find_end, read_conditions
-from tfjob_api.model import CONTAINER_NAME
+from tfjob_api.job_kind import TF_JOB
 
 from .errors import InputError
 from .job_watch import FATAL_KINDS, FollowedCluster, JobWatch, Notes, find_pod
@@ -100,7 +100,7 @@ class DashboardForward:
 def page_port(pod: Mapping[str, Any]) -> int:
     """The port that the pod's container serves its page on. InputError."""
     containers = (pod.get("spec") or {}).get("containers") or []
-    container = next((c for c in containers if c.get("name") == CONTAINER_NAME), {})
+    container = next((c for c in containers if c.get("name") == TF_JOB.container), {})
     words = [str(word) for key in ("command", "args") for word in container.get(key) or []]
     found = re.search(r"(?:^|\s)--dashboard_port[=\s](\d+)(?=\s|$)", " ".join(words))
     if not found or int(found.group(1)) == 0:

@@ -1,17 +1,20 @@
-"""Creates a TFJob and the objects beside it on the cluster, all or none."""
+"""Creates a job and the objects beside it on the cluster, all or none."""
 
 import json
 from typing import Any, Dict, Mapping, Sequence
 
+from tfjob_api.job_document import kind_of
+from tfjob_api.job_kind import JOB_KINDS, JobKind
 from tfjob_api.yaml_text import to_yaml
 
+from .command_line import kind_flag
 from .errors import ClusterError, ErrorKind, InputError
-from .kubectl import RESOURCE, Kubectl, find_json, find_objects, read_json
-from .manifest import MANAGED_BY, find_tfjob
+from .kubectl import Kubectl, find_json, find_objects, read_json, resource_of
+from .manifest import MANAGED_BY, find_job
 
 Document = Dict[str, Any]
 
-# The kinds of the objects beside a TFJob, as kubectl lists them.
+# The kinds of the objects beside a job, as kubectl lists them.
 COMPANION_RESOURCES = (
     "configmaps",
     "secrets",
@@ -31,43 +34,49 @@ class JobCreation:
         self._namespace = namespace
 
     def create(self, documents: Sequence[Document]) -> Document:
-        """Returns the TFJob as created on the cluster; it owns the other objects. InputError: a name is
+        """Returns the job as created on the cluster; it owns the other objects. InputError: a name is
         taken."""
-        tfjob = find_tfjob(documents)
-        companions = [document for document in documents if document is not tfjob]
-        self._refuse_taken_name(_name(tfjob))
+        job = find_job(documents)
+        companions = [document for document in documents if document is not job]
+        self._refuse_taken_name(job)
         if companions:
-            self._make_room(companions)
-        created = self._create(tfjob, companions)
+            self._make_room(companions, kind_of(job))
+        created = self._create(job, companions)
         if companions:
             self._set_owner(companions, created)
         return created
 
-    def _refuse_taken_name(self, name: str) -> None:
-        if find_json(self._kubectl, RESOURCE, name, self._namespace) is not None:
+    def _refuse_taken_name(self, job: Document) -> None:
+        name = _name(job)
+        if find_json(self._kubectl, resource_of(kind_of(job)), name, self._namespace) is not None:
+            flag = kind_flag(kind_of(job))
             raise InputError(
-                f"job {name} exists already; give another --name, or delete it: keelson.py delete {name}"
+                f"job {name} exists already; give another --name, or delete it: keelson.py delete {flag}{name}"
             )
 
-    def _make_room(self, documents: Sequence[Document]) -> None:
+    def _make_room(self, documents: Sequence[Document], kind: JobKind) -> None:
         """Deletes objects of an earlier job: the cluster may be about to collect them, so that an update of
         them could be lost."""
         found = find_objects(self._kubectl, [_reference(document) for document in documents], self._namespace)
         for document in found:
+            what = f"{document['kind']} {_name(document)}"
             if not _is_ours(document):
-                kind = document["kind"]
-                raise InputError(f"{kind} {_name(document)} exists already, and was not made by keelson.py")
+                raise InputError(f"{what} exists already, and was not made by keelson.py")
+            for owner in document["metadata"].get("ownerReferences") or []:
+                if owner.get("kind") in JOB_KINDS and owner["kind"] != kind.name:
+                    job = f"{owner['kind']} {owner['name']}"
+                    raise InputError(f"{what} exists already, and belongs to the {job}; give another --name")
         if found:
             self._delete(found)
 
-    def _create(self, tfjob: Document, companions: Sequence[Document]) -> Document:
+    def _create(self, job: Document, companions: Sequence[Document]) -> Document:
         """Creates the objects without `apply`, which would change an object that another user has just
         created."""
         command = ["create", "--filename=-"]
         try:
             if companions:
                 self._kubectl.run(command, self._namespace, to_yaml(companions))
-            return read_json(self._kubectl, command, self._namespace, to_yaml([tfjob]))
+            return read_json(self._kubectl, command, self._namespace, to_yaml([job]))
         except ClusterError as error:
             # An object that exists already belongs to that user.
             if error.kind is not ErrorKind.EXISTS:

@@ -8,18 +8,21 @@ import subprocess
 import tempfile
 from typing import Any, Dict, List, Optional, Protocol, Sequence
 
+from tfjob_api.job_kind import JOB_KINDS, TF_JOB, JobKind
 from tfjob_api.model import API_GROUP
 
 from .errors import ClusterError, ErrorKind
 
-RESOURCE = f"tfjobs.{API_GROUP}"
 # A request that the server does not answer within this time has failed.
 _REQUEST_TIMEOUT = "--request-timeout=30s"
 _STOP_SECONDS = 5.0
 
+_NO_SUCH_KIND = "|".join(
+    rf"no matches for kind \"{kind}\"|doesn't have a resource type \"{kind.plural}\"" for kind in JOB_KINDS.values()
+)
 # The first pattern that matches kubectl's output decides.
 _KINDS = (
-    (r"no matches for kind \"TFJob\"|doesn't have a resource type \"tfjobs\"", ErrorKind.NO_OPERATOR),
+    (_NO_SUCH_KIND, ErrorKind.NO_OPERATOR),
     (r"admission webhook", ErrorKind.INVALID),
     (r"\(Forbidden\)|is forbidden:", ErrorKind.FORBIDDEN),
     (r"\(Unauthorized\)|must be logged in|provide credentials", ErrorKind.UNAUTHORIZED),
@@ -34,6 +37,11 @@ _KINDS = (
 )
 # Lines that kubectl's library logs before the error ("E1122 07:45:41.873275 ...").
 _LOG_LINE = re.compile(r"[EWIF]\d{4} \d\d:\d\d:\d\d")
+
+
+def resource_of(kind: JobKind) -> str:
+    """As kubectl names the jobs of a kind: "tfjobs.kubeflow.org"."""
+    return f"{kind.plural}.{API_GROUP}"
 
 
 class LineStream(Protocol):
@@ -191,8 +199,9 @@ def kubectl_error(written: str, exit_code: int) -> ClusterError:
     """Converts kubectl's stderr to an error of one line with its kind."""
     kind = next((k for pattern, k in _KINDS if re.search(pattern, written, re.I)), ErrorKind.OTHER)
     if kind is ErrorKind.NO_OPERATOR:
+        asked = next((job for job in JOB_KINDS.values() if job.name in written or job.plural in written), TF_JOB)
         text = (
-            f"the TFJob operator is not installed: the cluster does not know {RESOURCE}; "
+            f"the {asked} operator is not installed: the cluster does not know {resource_of(asked)}; "
             "docs/operations.md says how to install it, or how to do without"
         )
         return ClusterError(kind, text, exit_code)

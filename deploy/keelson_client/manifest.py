@@ -1,11 +1,12 @@
 """Settings -> the objects that a cluster runs: a ConfigMap, a Secret, ServiceAccounts, a NetworkPolicy, a
-PodDisruptionBudget, the TFJob, and a Service for the dashboard."""
+PodDisruptionBudget, the job, and a Service for the dashboard."""
 
 import secrets
 from typing import Any, Dict, List, Sequence
 
 from tfjob_api.fields import ManifestError
-from tfjob_api.model import API_GROUP, DEFAULT_PORT, KIND, Manifest
+from tfjob_api.job_kind import JOB_KINDS
+from tfjob_api.model import API_GROUP, Manifest
 from tfjob_api.naming import LABEL_PREFIX
 from tfjob_api.reader import ReadOptions, read_documents
 
@@ -32,7 +33,7 @@ def dashboard_name(job_name: str) -> str:
 
 
 def render(settings: JobSettings) -> List[Dict[str, Any]]:
-    """Returns the ConfigMap, the Secret, the ServiceAccounts, the NetworkPolicy, the PodDisruptionBudget, the TFJob
+    """Returns the ConfigMap, the Secret, the ServiceAccounts, the NetworkPolicy, the PodDisruptionBudget, the job
     and the Service; objects that are not wanted are left out. InputError."""
     check_settings(settings)
     documents = [_config_map(settings)] if settings.config else []
@@ -43,7 +44,7 @@ def render(settings: JobSettings) -> List[Dict[str, Any]]:
     documents.append(_network_policy(settings))
     if settings.disruption_budget:
         documents.append(_disruption_budget(settings))
-    documents.append(_tfjob(settings))
+    documents.append(_job(settings))
     if settings.dashboard:
         documents.append(_dashboard_service(settings))
     return documents
@@ -57,8 +58,8 @@ def check_documents(documents: Sequence[Any], source: str = "submit") -> Manifes
         raise InputError(str(error)) from error
 
 
-def find_tfjob(documents: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
-    return next(document for document in documents if document["kind"] == KIND)
+def find_job(documents: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+    return next(document for document in documents if document["kind"] in JOB_KINDS)
 
 
 def _metadata(settings: JobSettings, name: str) -> Dict[str, Any]:
@@ -102,7 +103,7 @@ def _job_pods(settings: JobSettings) -> Dict[str, Any]:
 def _network_policy(settings: JobSettings) -> Dict[str, Any]:
     """The roles are reached by the job's own pods, metrics from the cluster, the page from its namespace."""
     rules = [
-        {"from": [{"podSelector": _job_pods(settings)}], "ports": [{"port": DEFAULT_PORT}]},
+        {"from": [{"podSelector": _job_pods(settings)}], "ports": [{"port": settings.kind.port}]},
         {"from": [{"namespaceSelector": {}}], "ports": [{"port": METRICS_PORT}]},
     ]
     if settings.dashboard:
@@ -149,7 +150,7 @@ def _dashboard_service(settings: JobSettings) -> Dict[str, Any]:
 def _replicas(settings: JobSettings) -> Dict[str, int]:
     """The replica types that the job has, and their numbers."""
     replicas = {
-        "Chief": 1 if settings.chief else 0,
+        settings.kind.leader_types[0]: 1 if settings.chief else 0,
         "PS": settings.ps,
         "Worker": settings.workers,
         "Evaluator": 1 if settings.has_evaluator else 0,
@@ -157,17 +158,17 @@ def _replicas(settings: JobSettings) -> Dict[str, int]:
     return {replica_type: number for replica_type, number in replicas.items() if number > 0}
 
 
-def _tfjob(settings: JobSettings) -> Dict[str, Any]:
+def _job(settings: JobSettings) -> Dict[str, Any]:
     spec: Dict[str, Any] = {"runPolicy": _run_policy(settings)}
     if settings.has_dynamic_workers:
         spec["enableDynamicWorker"] = True
-    spec["tfReplicaSpecs"] = {
+    spec[settings.kind.specs_field] = {
         replica_type: _replica_spec(settings, replica_type, number)
         for replica_type, number in _replicas(settings).items()
     }
     return {
         "apiVersion": f"{API_GROUP}/v1",
-        "kind": KIND,
+        "kind": settings.kind.name,
         "metadata": _metadata(settings, settings.name),
         "spec": spec,
     }

@@ -6,7 +6,7 @@ The manifests below deploy/ have it too, with comments that say why: tools/rende
 import re
 from typing import Any, Dict, List, Sequence
 
-from tfjob_api.model import CONTAINER_NAME, DEFAULT_PORT, PORT_NAME, PROGRAMS
+from tfjob_api.job_kind import TF_JOB
 
 from .errors import InputError
 from .settings import CONFIG_DIR, JOB_TOKEN_DIR, MODEL_DIR, TOKEN_DIR, JobSettings, Resources
@@ -86,7 +86,7 @@ def _pod_spec(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
 
 def _tolerations(settings: JobSettings, replica_type: str) -> List[Dict[str, Any]]:
     result: List[Dict[str, Any]] = []
-    if replica_type == "Worker" and settings.gpus:
+    if settings.trains(replica_type) and settings.gpus:
         result.append({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"})
     for toleration in settings.tolerations:
         entry = {"key": toleration.key, "operator": "Equal" if toleration.value else "Exists"}
@@ -100,16 +100,16 @@ def _tolerations(settings: JobSettings, replica_type: str) -> List[Dict[str, Any
 
 def _container(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
     ports = [
-        {"name": PORT_NAME, "containerPort": DEFAULT_PORT},
+        {"name": settings.kind.port_name, "containerPort": settings.kind.port},
         {"name": "metrics", "containerPort": METRICS_PORT},
     ]
     if settings.dashboard and replica_type == "Evaluator":
         ports.append({"name": DASHBOARD_PORT_NAME, "containerPort": DASHBOARD_PORT})
     container: Dict[str, Any] = {
-        "name": CONTAINER_NAME,
+        "name": settings.kind.container,
         "image": settings.image,
         "imagePullPolicy": "IfNotPresent",
-        "command": [PROGRAMS[replica_type]],
+        "command": [settings.kind.programs[replica_type]],
         "args": _arguments(settings, replica_type),
         "ports": ports,
     }
@@ -135,11 +135,11 @@ def _arguments(settings: JobSettings, replica_type: str) -> List[str]:
         result.append(f"--data_dir={settings.data_claim.path}")
     if settings.training_steps is not None:
         result.append(f"--training_steps={settings.training_steps}")
-    if settings.model_claim is None and settings.ps and leads:
+    if settings.model_claim is None and (settings.ps or settings.is_collective) and leads:
         result.append("--checkpoint_writer=chief")
     if settings.has_dynamic_workers:
         result += _dynamic_hosts(settings, replica_type)
-    if replica_type == "Worker" and settings.gpus:
+    if settings.trains(replica_type) and settings.gpus:
         devices = ",".join(str(i) for i in range(settings.gpus))
         # The device is not "auto": a worker without its GPUs must fail instead of slowing the others down.
         result.append(f"--device=cuda:{devices}")
@@ -164,7 +164,7 @@ def _refuse_repetition(own: Sequence[str], given: Sequence[str]) -> None:
 
 
 def _leads(settings: JobSettings, replica_type: str) -> bool:
-    return replica_type == ("Chief" if settings.chief else "Worker")
+    return replica_type == settings.leader_type
 
 
 def _asks_for_token(settings: JobSettings, replica_type: str) -> bool:
@@ -176,25 +176,26 @@ def _asks_for_token(settings: JobSettings, replica_type: str) -> bool:
 def _dynamic_hosts(settings: JobSettings, replica_type: str) -> List[str]:
     """Adds the hosts that a dynamic job's TF_CONFIG lacks: the chief's and the evaluator's has none."""
     name = settings.name
-    chief = f"--chief_hosts={name}-chief-0:{DEFAULT_PORT}"
+    chief = f"--chief_hosts={name}-chief-0:{TF_JOB.port}"
     if replica_type == "Evaluator":
         return [chief]
     if replica_type != "Chief":
         return []
-    servers = f"--ps_hosts={name}-ps-{{0..{settings.ps - 1}}}:{DEFAULT_PORT}"
-    evaluator = f"--evaluator_hosts={name}-evaluator-0:{DEFAULT_PORT}"
+    servers = f"--ps_hosts={name}-ps-{{0..{settings.ps - 1}}}:{TF_JOB.port}"
+    evaluator = f"--evaluator_hosts={name}-evaluator-0:{TF_JOB.port}"
     return [servers, chief, evaluator] if settings.has_evaluator else [servers, chief]
 
 
 def _resources(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
-    role = replica_type.lower()
+    # A leader that trains needs what workers need.
+    role = "worker" if settings.trains(replica_type) else replica_type.lower()
     given, default = settings.resources.get(role, Resources()), _RESOURCES[role]
     cpu, memory = given.cpu or default.cpu, given.memory or default.memory
     requests: Dict[str, Any] = {"cpu": cpu, "memory": memory}
     limits: Dict[str, Any] = {"memory": memory}
-    if replica_type == "Worker" and settings.gpus:
+    if settings.trains(replica_type) and settings.gpus:
         limits["nvidia.com/gpu"] = settings.gpus
-    elif replica_type == "Worker":
+    elif settings.trains(replica_type):
         # The limit is also the number of compute threads.
         limits = {"cpu": cpu, **limits}
     if settings.model_claim or not _leads(settings, replica_type):
@@ -205,8 +206,9 @@ def _resources(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
 
 
 def _writes_model(settings: JobSettings, replica_type: str) -> bool:
-    """Servers and leader write snapshots and the evaluator its results; other workers look whether the job is done."""
-    leads = _leads(settings, replica_type)
+    """Whoever has variables, and the leader, write snapshots and the evaluator its results; other workers look whether
+    the job is done."""
+    leads = _leads(settings, replica_type) or settings.is_collective
     return replica_type != "Worker" or leads or _HISTOGRAMS.search(settings.config) is not None
 
 

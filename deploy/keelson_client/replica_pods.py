@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from tfjob_api.model import CONTAINER_NAME, LEADER_TYPES
+from tfjob_api.job_kind import JOB_KINDS
 from tfjob_api.naming import label, replica_name
 
+_CONTAINERS = [kind.container for kind in JOB_KINDS.values()]
 # As people list roles: the leader, servers, workers, the evaluator.
 _TYPE_ORDER = ("chief", "master", "ps", "worker", "evaluator")
 
@@ -25,7 +26,7 @@ class ReplicaPod:
     phase: str
     # Restarts of all containers in this pod.
     restarts: int = 0
-    # The exit code of the container tensorflow. None: it has not ended.
+    # The exit code of the container that the kind of job names. None: it has not ended.
     exit_code: Optional[int] = None
     # The container's termination message; that of the last run while it runs again.
     last_words: str = ""
@@ -95,7 +96,7 @@ def find_master(pods: List[ReplicaPod]) -> Optional[ReplicaPod]:
     labelled = [pod for pod in pods if pod.is_master]
     if labelled:
         return labelled[0]
-    leader_types = [replica_type.lower() for replica_type in LEADER_TYPES]
+    leader_types = [name.lower() for kind in JOB_KINDS.values() for name in kind.leader_types]
     leaders = [pod for pod in pods if pod.replica_type in leader_types]
     if leaders:
         return leaders[0]
@@ -104,7 +105,7 @@ def find_master(pods: List[ReplicaPod]) -> Optional[ReplicaPod]:
 
 def _find_container(status: Mapping[str, Any]) -> Dict[str, Any]:
     containers = status.get("containerStatuses") or []
-    return next((c for c in containers if c.get("name") == CONTAINER_NAME), {})
+    return next((c for c in containers if c.get("name") in _CONTAINERS), {})
 
 
 def _count_restarts(status: Mapping[str, Any]) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Mapping, Optional, Tuple
 
 from tfjob_api.fields import describe
+from tfjob_api.job_kind import TF_JOB, JobKind
 from tfjob_api.model import CLEAN_POD_POLICIES, RESTART_POLICIES, VARIABLE_NAME
 from tfjob_api.quantity import parse_quantity
 
@@ -61,8 +62,10 @@ class JobSettings:
     image: str
     # Empty: the one of kubectl's context.
     namespace: str = ""
-    # Without one, worker 0 leads the job.
+    kind: JobKind = TF_JOB
+    # The replica that leads, a PyTorchJob's Master; without one, worker 0 leads the job.
     chief: bool = True
+    # 0: the job's chief and workers have the variables.
     ps: int = 1
     workers: int = 1
     # None: where there is a claim to share the snapshots.
@@ -118,6 +121,19 @@ class JobSettings:
         return posixpath.normpath(posixpath.join(self.model_claim.path, self.model_subdirectory or self.name))
 
     @property
+    def leader_type(self) -> str:
+        return self.kind.leader_types[0] if self.chief else "Worker"
+
+    @property
+    def is_collective(self) -> bool:
+        """Chief and workers have the variables, and all of them train."""
+        return self.ps == 0 and (self.workers > 0 or not self.kind.programs.get("PS"))
+
+    def trains(self, replica_type: str) -> bool:
+        """Whether such a replica is a worker, whatever it is called."""
+        return replica_type == "Worker" or (self.is_collective and replica_type == self.leader_type)
+
+    @property
     def has_job_token(self) -> bool:
         """A job in one process has none: its tasks do not call one another."""
         return self.job_token and self._has_cluster
@@ -136,7 +152,14 @@ class JobSettings:
 
     @property
     def has_evaluator(self) -> bool:
-        return self.model_claim is not None and self.ps > 0 if self.evaluator is None else self.evaluator
+        if self.evaluator is not None:
+            return self.evaluator
+        has_cluster = self.ps > 0 or self.workers > 0
+        return self.model_claim is not None and has_cluster and "Evaluator" in self.kind.replica_types
+
+
+def default_servers(kind: JobKind) -> int:
+    return 1 if "PS" in kind.replica_types else 0
 
 
 def check_settings(settings: JobSettings) -> None:
@@ -170,14 +193,16 @@ def _check_replicas(settings: JobSettings) -> None:
         if number < 0:
             raise InputError(f"{flag}: expected a whole number >= 0, found {number}")
     alone = settings.ps == 0 and settings.workers == 0
-    if settings.ps == 0 and settings.workers > 0:
-        raise InputError(f"--ps: expected at least 1 for {settings.workers} workers, found 0")
+    if settings.ps > 0 and "PS" not in settings.kind.replica_types:
+        raise InputError(f"--ps: a {settings.kind} has no parameter servers: expected 0, found {settings.ps}")
+    if settings.has_evaluator and "Evaluator" not in settings.kind.replica_types:
+        raise InputError(f"--evaluator: a {settings.kind} has none; a TFJob has (--kind tensorflow)")
     if settings.ps > 0 and settings.workers == 0:
         raise InputError(f"--workers: expected at least 1 beside {settings.ps} parameter servers, found 0")
     if alone and not settings.chief:
         raise InputError("no chief, no parameter servers and no workers: nothing would run")
     if alone and settings.has_evaluator:
-        raise InputError("--evaluator: without parameter servers the chief evaluates by itself")
+        raise InputError("--evaluator: without workers the chief evaluates by itself")
     if settings.has_evaluator and settings.model_claim is None:
         raise InputError("--evaluator: it reads snapshots from a directory that all share; give --pvc CLAIM")
     if settings.dashboard and not settings.has_evaluator:

@@ -5,6 +5,7 @@ import re
 from typing import Any, Dict, List, Mapping, Sequence
 
 from tfjob_api.conditions import read_conditions, state
+from tfjob_api.job_document import replica_specs
 from tfjob_api.status import SUCCEEDED
 from tfjob_api.text_table import render_table
 
@@ -69,7 +70,7 @@ def find_progress(log: str) -> str:
 
 def describe_replicas(job: Mapping[str, Any]) -> str:
     """ "chief 1, ps 2/2, worker 3/4": active of those wanted, where the operator counts them."""
-    specs = (job.get("spec") or {}).get("tfReplicaSpecs") or {}
+    specs = replica_specs(job)
     counts = (job.get("status") or {}).get("replicaStatuses") or {}
     parts = []
     for kind in sorted(specs, key=type_order):

@@ -9,11 +9,12 @@ from tfjob_api.conditions import JobCondition, find_end, read_conditions
 from tfjob_api.status import SUCCEEDED
 from tfjob_api.yaml_text import to_yaml
 
+from .command_line import kind_flag
 from .errors import ClusterError, JobFailedError
 from .job_watch import JobDocument
 from .local_run import run_locally
 from .log_follower import POLLING_SECONDS, LogFollower
-from .manifest import check_documents, find_tfjob, render
+from .manifest import check_documents, find_job, render
 from .replica_pods import find_master
 from .resubmission import Resubmission, countdown
 from .settings import JobSettings
@@ -53,16 +54,17 @@ class Submission:
             run_locally(documents, self._options.local_flag)
         self._warn_of_claims(settings)
         self._client.create_objects(documents)
-        self._note(f"job {self._name} created: {describe_replicas(find_tfjob(documents))}")
+        self._note(f"job {self._name} created: {describe_replicas(find_job(documents))}")
         self._tell_of_the_model(settings)
         if self._options.follow is False and self._options.wait is None:
             return 0
         try:
             return self._await(documents)
         except KeyboardInterrupt:
+            flag = kind_flag(settings.kind)
             self._note(
-                f"job {self._name} goes on; keelson.py logs -f --name {self._name} chief follows it again, "
-                f"keelson.py delete {self._name} ends it"
+                f"job {self._name} goes on; keelson.py logs -f {flag}--name {self._name} chief follows it again, "
+                f"keelson.py delete {flag}{self._name} ends it"
             )
             return EXIT_INTERRUPTED
 

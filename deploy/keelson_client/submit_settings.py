@@ -2,9 +2,10 @@
 
 import argparse
 
+from .command_line import KINDS
 from .errors import InputError
 from .options import parse_mount, parse_pairs, parse_toleration, read_config
-from .settings import MODEL_DIR, ROLES, JobSettings, Resources
+from .settings import MODEL_DIR, ROLES, JobSettings, Resources, default_servers
 
 _LOCAL_IMAGE = "keelson:latest"
 
@@ -12,11 +13,13 @@ _LOCAL_IMAGE = "keelson:latest"
 def settings_from(options: argparse.Namespace) -> JobSettings:
     """InputError names the flag."""
     _check_combinations(options)
+    kind = KINDS[options.kind]
     return JobSettings(
         name=options.name,
         image=options.image or _LOCAL_IMAGE,
         namespace=options.namespace,
-        ps=options.ps,
+        kind=kind,
+        ps=default_servers(kind) if options.ps is None else options.ps,
         workers=options.workers,
         evaluator=options.evaluator,
         gpus=options.gpus,

@@ -9,7 +9,8 @@ import time
 from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from tfjob_api.conditions import JobCondition, find_end, find_true, read_conditions
-from tfjob_api.model import CONTAINER_NAME, KIND, LEADER_TYPES
+from tfjob_api.job_document import replica_specs
+from tfjob_api.job_kind import JOB_KINDS, TF_JOB
 from tfjob_api.naming import job_selectors
 from tfjob_api.status import CREATED, FAILED, RESTARTING, RUNNING, SUCCEEDED
 
@@ -18,12 +19,12 @@ from .errors import ClusterError, ErrorKind, InputError
 from .events import Event, read_events
 from .job_creation import COMPANION_RESOURCES, JobCreation, is_owned_by, without_servers_fields
 from .job_watch import JobDocument, JobWatch
-from .kubectl import RESOURCE, Kubectl, KubectlProgram, LineStream, find_json, read_json
+from .kubectl import Kubectl, KubectlProgram, LineStream, find_json, read_json, resource_of
 from .log_follower import LogFollower
-from .manifest import MANAGED_BY_SELECTOR, check_documents, find_tfjob, render
+from .manifest import MANAGED_BY_SELECTOR, check_documents, find_job, render
 from .options import parse_resources
 from .replica_pods import ReplicaPod, find_master, read_pod, sort_pods
-from .settings import JobSettings, Resources
+from .settings import JobSettings, Resources, default_servers
 
 DEFAULT_POLLING_SECONDS = 15
 # A deleted job is gone when its pods' grace period is over.
@@ -40,15 +41,17 @@ class TrainingClient:
         config_file: str = "",
         context: str = "",
         namespace: str = "",
-        job_kind: str = KIND,
+        job_kind: str = TF_JOB.name,
         kubectl: Optional[Kubectl] = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ):
         """`config_file`, `context`: kubectl's, unless `kubectl` is given. An empty namespace is that of
         kubectl's context."""
-        if job_kind != KIND:
-            raise InputError(f'job_kind: expected {KIND}, found "{job_kind}"')
+        if job_kind not in JOB_KINDS:
+            raise InputError(f'job_kind: expected one of {", ".join(JOB_KINDS)}, found "{job_kind}"')
+        self._kind = JOB_KINDS[job_kind]
+        self._resource = resource_of(self._kind)
         self.kubectl = kubectl or KubectlProgram(context=context, kubeconfig=config_file)
         self.namespace = namespace
         self._clock = clock
@@ -61,15 +64,15 @@ class TrainingClient:
         namespace: str = "",
         base_image: str = "",
         num_chief_replicas: int = 1,
-        num_ps_replicas: int = 1,
+        num_ps_replicas: Optional[int] = None,
         num_workers: int = 1,
         resources_per_worker: Optional[Mapping[str, Any]] = None,
         env_vars: Optional[Mapping[str, str]] = None,
         **further: Any,
     ) -> JobDocument:
-        """Creates `job`, a TFJob document, or one from a name and what else JobSettings knows.
+        """Creates `job`, a document of the client's kind, or one from a name and what else JobSettings knows.
 
-        `resources_per_worker` has the keys cpu, memory and gpu. Returns the TFJob as created.
+        `resources_per_worker` has the keys cpu, memory and gpu. Returns the job as created.
         """
         if job is not None:
             return self.create_objects([job], namespace)
@@ -82,7 +85,8 @@ class TrainingClient:
             image=base_image,
             namespace=namespace or self.namespace,
             chief=num_chief_replicas == 1,
-            ps=num_ps_replicas,
+            ps=default_servers(self._kind) if num_ps_replicas is None else num_ps_replicas,
+            kind=self._kind,
             workers=num_workers,
             gpus=gpus,
             resources=resources,
@@ -92,19 +96,19 @@ class TrainingClient:
         return self.create_objects(render(settings), namespace)
 
     def create_objects(self, documents: Sequence[JobDocument], namespace: str = "") -> JobDocument:
-        """Creates a TFJob and its other objects. InputError also when the job's name is taken."""
+        """Creates a job and its other objects. InputError also when the job's name is taken."""
         check_documents(documents)
-        metadata = find_tfjob(documents).get("metadata") or {}
+        metadata = find_job(documents).get("metadata") or {}
         if not metadata.get("name"):
             raise InputError("metadata.name: expected a name, found none")
         namespace = self._namespace(namespace or metadata.get("namespace", ""))
         return JobCreation(self.kubectl, namespace).create(documents)
 
     def get_job(self, name: str, namespace: str = "") -> JobDocument:
-        return read_json(self.kubectl, ["get", RESOURCE, name], self._namespace(namespace))
+        return read_json(self.kubectl, ["get", self._resource, name], self._namespace(namespace))
 
     def list_jobs(self, namespace: str = "") -> List[JobDocument]:
-        return read_json(self.kubectl, ["get", RESOURCE], self._namespace(namespace)).get("items") or []
+        return read_json(self.kubectl, ["get", self._resource], self._namespace(namespace)).get("items") or []
 
     def get_job_conditions(
         self, name: str = "", namespace: str = "", job: Optional[JobDocument] = None
@@ -210,12 +214,12 @@ class TrainingClient:
         return logs, {key: texts for key, texts in events.items() if key in names}
 
     def read_log(self, pod_name: str, namespace: str = "", flags: Sequence[str] = ()) -> str:
-        """Returns the log of the container tensorflow; `flags` are those of kubectl logs."""
-        return self.kubectl.run(_log_arguments(pod_name, flags), self._namespace(namespace))
+        """Returns the log of the kind's container; `flags` are those of kubectl logs."""
+        return self.kubectl.run(self._log_arguments(pod_name, flags), self._namespace(namespace))
 
     def stream_log(self, pod_name: str, namespace: str = "", flags: Sequence[str] = ()) -> LineStream:
         """Returns the same log, line by line as it is written."""
-        return self.kubectl.stream(_log_arguments(pod_name, flags), self._namespace(namespace))
+        return self.kubectl.stream(self._log_arguments(pod_name, flags), self._namespace(namespace))
 
     def forward_port(self, pod_name: str, port: int, pods_port: int, namespace: str = "") -> LineStream:
         """127.0.0.1:`port` of this machine leads to the pod's; 0: any free port, which the lines name."""
@@ -242,8 +246,8 @@ class TrainingClient:
         return [without_servers_fields(document) for document in (*companions, job)]
 
     def update_job(self, job: JobDocument, name: str, namespace: str = "") -> JobDocument:
-        """Merges `job`, a TFJob or a part of one, into the job with this name."""
-        arguments = ["patch", RESOURCE, name, "--type=merge", f"--patch={json.dumps(job)}"]
+        """Merges `job`, a document or a part of one, into the job with this name."""
+        arguments = ["patch", self._resource, name, "--type=merge", f"--patch={json.dumps(job)}"]
         return read_json(self.kubectl, arguments, self._namespace(namespace))
 
     def scale(self, name: str, num_workers: int, namespace: str = "") -> JobDocument:
@@ -252,15 +256,14 @@ class TrainingClient:
         end = find_end(read_conditions(job))
         if end:
             raise InputError(f"job {name}: {end.type}; only a job that goes on can be scaled")
-        specs = (job.get("spec") or {}).get("tfReplicaSpecs") or {}
-        keys = {key.lower(): key for key in specs}
+        keys = {key.lower(): key for key in replica_specs(job)}
         if "worker" not in keys:
             raise InputError(f"job {name}: expected workers, found only {', '.join(sorted(keys))}")
-        least = 0 if keys.keys() & {replica_type.lower() for replica_type in LEADER_TYPES} else 1
+        least = 0 if keys.keys() & {replica_type.lower() for replica_type in self._kind.leader_types} else 1
         if num_workers < least:
             who = "" if least == 0 else ": worker 0 leads this job"
             raise InputError(f"--workers: expected at least {least}, found {num_workers}{who}")
-        change = {"spec": {"tfReplicaSpecs": {keys["worker"]: {"replicas": num_workers}}}}
+        change = {"spec": {self._kind.specs_field: {keys["worker"]: {"replicas": num_workers}}}}
         return self.update_job(change, name, namespace)
 
     def delete_job(
@@ -269,7 +272,7 @@ class TrainingClient:
         """Deletes the job, and with it its pods and what create_job made beside it. Returns when all are
         gone; with None at once."""
         namespace = self._namespace(namespace)
-        self.kubectl.run(["delete", RESOURCE, name, "--cascade=foreground", "--wait=false"], namespace)
+        self.kubectl.run(["delete", self._resource, name, "--cascade=foreground", "--wait=false"], namespace)
         if wait_timeout is not None:
             self._wait_until_gone(name, namespace, wait_timeout)
 
@@ -285,6 +288,9 @@ class TrainingClient:
             if error.kind is not ErrorKind.FORBIDDEN:
                 raise
         return True
+
+    def _log_arguments(self, pod_name: str, flags: Sequence[str]) -> List[str]:
+        return ["logs", pod_name, f"--container={self._kind.container}", *flags]
 
     def _namespace(self, namespace: str) -> str:
         return namespace or self.namespace
@@ -308,11 +314,7 @@ class TrainingClient:
 
     def _wait_until_gone(self, name: str, namespace: str, wait_timeout: float) -> None:
         deadline = self._clock() + wait_timeout
-        while find_json(self.kubectl, RESOURCE, name, namespace) is not None:
+        while find_json(self.kubectl, self._resource, name, namespace) is not None:
             if self._clock() >= deadline:
                 raise TimeoutError(f"job {name}: deleted, but still there after {wait_timeout:g} s")
             self._sleep(1.0)
-
-
-def _log_arguments(pod_name: str, flags: Sequence[str]) -> List[str]:
-    return ["logs", pod_name, f"--container={CONTAINER_NAME}", *flags]
