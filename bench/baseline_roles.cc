@@ -75,7 +75,7 @@ class BaselineServer : public PeerRole {
     builder.RegisterService(&server->service_);
     int port = 0;
     const auto transport = spec.at("transport").get<std::string>();
-    if (TransportFromName(transport) == Transport::kUnix) {
+    if (TransportFromName(transport) != Transport::kTcp) {
       server->address_ = absl::StrCat("unix-abstract:keelson-bench-baseline-", getpid());
       builder.AddListeningPort(server->address_, grpc::InsecureServerCredentials());
     } else {

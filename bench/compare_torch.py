@@ -1,26 +1,28 @@
 #!/usr/bin/python3
 """Training rates in one run: PyTorch's DistributedDataParallel over Gloo, and Keelson in float32 and bfloat16.
 
-usage: bench/compare_torch.py [--alone] [--repeat N] [--steps N] [--bin_dir DIR] [--data_dir DIR]
+usage: bench/compare_torch.py [--alone | --scripts | --strategy=collective [--processes N]] [--repeat N] [--steps N] [--bin_dir DIR] [--data_dir DIR]
 
 The same MLP of 2.7 MB (784-512-512-10), batch 32 and plain SGD everywhere; 2 processes of PyTorch with one thread
-each, 2 workers and 1 server of Keelson. The three take turns; medians with (min-max). A gradient is one worker's for
+each, 2 workers and 1 server of Keelson. With --scripts the workers of Keelson are scripts in Python with that PyTorch
+(keelson.torch), with and without overlap. With --strategy=collective Keelson has no server: its workers hold the
+model, and train synchronously as PyTorch's do. All take turns; medians with (min-max). A gradient is one worker's for
 one batch, so a step of PyTorch, in which both take part, counts as two. With --alone: steps per second of one process
 with all cores, for the MLP and for the network of configs/mnist_cnn.textproto (batch 64). The PyTorch is that of the interpreter that
 runs this (Debian: python3-torch; another one: VENV/bin/python bench/compare_torch.py), and is named with its BLAS.
 """
 
 import argparse
+import json
 import os
 import re
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from functools import partial
-from typing import Callable, Dict, List
+from typing import Any, Callable, Dict, List
 
 import train_rate
 
@@ -29,20 +31,14 @@ WARM_UP_STEPS = 50
 CNN_CONFIG = os.path.join(train_rate.REPOSITORY, "configs", "mnist_cnn.textproto")
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def train_rank(rank: int, port: int, steps: int) -> None:
+def train_rank(rank: int, port: int, steps: int, processes: int) -> None:
     """One process of the PyTorch job; rank 0 prints the steps per second."""
     import torch
     from torch import distributed, nn
 
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=PROCESSES)
+    distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=processes)
     layers = [nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)]
     model = nn.parallel.DistributedDataParallel(nn.Sequential(*layers))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -60,18 +56,15 @@ def train_rank(rank: int, port: int, steps: int) -> None:
     distributed.destroy_process_group()
 
 
-def measure_torch(steps: int) -> float:
+def measure_torch(steps: int, processes: int = PROCESSES) -> float:
     """Gradients per second of the PyTorch job."""
-    port = str(free_port())
-    command = [sys.executable, os.path.abspath(__file__), "--rank"]
-    ranks = [
-        subprocess.Popen(command + [str(rank), "--port", port, "--steps", str(steps)], stdout=subprocess.PIPE)
-        for rank in range(PROCESSES)
-    ]
+    (port,) = train_rate.free_ports(1)
+    command = [sys.executable, os.path.abspath(__file__), f"--port={port}", f"--steps={steps}", f"--processes={processes}"]
+    ranks = [subprocess.Popen(command + [f"--rank={rank}"], stdout=subprocess.PIPE) for rank in range(processes)]
     outputs = [rank.communicate()[0] for rank in ranks]
     if any(rank.returncode != 0 for rank in ranks):
         raise RuntimeError("the PyTorch job failed")
-    return PROCESSES * float(outputs[0])
+    return processes * float(outputs[0])
 
 
 def measure_torch_alone(network: str, steps: int) -> float:
@@ -101,6 +94,73 @@ def measure_torch_alone(network: str, steps: int) -> float:
     return steps / (time.monotonic() - began)
 
 
+def train_script(wire: str, overlap: bool, steps: int, model_dir: str) -> None:
+    """A worker of the Keelson job, with the loop of train_rank."""
+    sys.path.insert(0, os.path.join(train_rate.REPOSITORY, "python"))
+    import keelson
+    import keelson.torch as kt
+    import torch
+    from torch import nn
+
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    layers = [nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)]
+    model = nn.Sequential(*layers)
+    loss = nn.CrossEntropyLoss()
+    images, labels = torch.rand(32, 784), torch.randint(0, 10, (32,))
+    groups = [keelson.Wire("*", push="bfloat16", pull="bfloat16")] if wire == "bf16" else []
+    with keelson.join("mlp", records=32000, batch_size=32, max_steps=steps, model_dir=model_dir,
+                      transfer=keelson.Transfer(groups), checkpoint=keelson.Checkpoint(save_steps=steps)) as job:  # fmt: skip
+        optimizer = kt.Optimizer(job, model, keelson.Sgd(lr=0.01), overlap=overlap)
+        for _ in kt.Loader(job, range(32000), collate_fn=lambda records: records):
+            optimizer.zero_grad()
+            value = loss(model(images), labels)
+            value.backward()
+            optimizer.step(value)
+
+
+def measure_scripts(wire: str, overlap: bool, steps: int, bin_dir: str) -> float:
+    """Gradients per second of a Keelson job whose two workers are scripts of this interpreter."""
+    with tempfile.TemporaryDirectory() as work:
+        model_dir = os.path.join(work, "model")
+        script = [sys.executable, os.path.abspath(__file__), f"--script={wire}", f"--steps={steps}", f"--work={model_dir}"]
+        script += ["--overlap"] if overlap else []
+        environment = {"KEELSON_BINARY_DIR": bin_dir, "OMP_NUM_THREADS": "1"}
+        job = os.path.join(work, "job.json")
+        container = {"image": "torch", "command": script, "env": [{"name": k, "value": v} for k, v in environment.items()]}
+        manifest = manifest_of(container)
+        with open(job, "w", encoding="utf-8") as file:
+            json.dump(manifest, file)
+        command = [train_rate.LAUNCHER, f"--bin_dir={bin_dir}", f"--run_dir={work}/run", f"--model_dir={model_dir}"]
+        command += ["--image=torch=as-is", "--dashboard_port=none", job]
+        return train_rate.rate_of(train_rate.run(command, model_dir), steps)
+
+
+def manifest_of(worker: Dict[str, Any]) -> Dict[str, Any]:
+    """A TFJob of a chief, a server and two workers of this container."""
+    own = {role: {"image": "keelson", "command": [role], "args": ["--config=script"]} for role in ("chief", "ps_server")}
+    replicas = {
+        kind: {
+            "replicas": count,
+            "restartPolicy": "Never",
+            "template": {"spec": {"containers": [{"name": "tensorflow", **container}]}},
+        }
+        for kind, count, container in (("Chief", 1, own["chief"]), ("PS", 1, own["ps_server"]), ("Worker", PROCESSES, worker))
+    }
+    head = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "train-rate"}}
+    return {**head, "spec": {"tfReplicaSpecs": replicas}}
+
+
+def contenders_of_scripts(flags: argparse.Namespace, with_torch: bool) -> Dict[str, Callable[[], float]]:
+    contenders: Dict[str, Callable[[], float]] = {}
+    for wire in ("f32", "bf16"):
+        for overlap in (False, True):
+            name = f"keelson script {wire}{' overlap' if overlap else ''}"
+            contenders[name] = partial(measure_scripts, wire, overlap, flags.steps, flags.bin_dir)
+    contenders["torch ddp gloo f32"] = partial(measure_torch, max(200, flags.steps // 8))
+    return contenders if with_torch else {}
+
+
 def contenders_alone(flags: argparse.Namespace, with_torch: bool) -> Dict[str, Callable[[], float]]:
     configs = {"mlp": os.path.join(flags.work, "mlp.textproto"), "cnn": CNN_CONFIG}
     with open(configs["mlp"], "w", encoding="utf-8") as file:
@@ -125,6 +185,17 @@ def contenders_together(flags: argparse.Namespace, with_torch: bool) -> Dict[str
         )
     if with_torch:
         contenders["torch ddp gloo f32"] = partial(measure_torch, max(200, flags.steps // 8))
+    return contenders
+
+
+def contenders_collective(flags: argparse.Namespace, with_torch: bool) -> Dict[str, Callable[[], float]]:
+    contenders: Dict[str, Callable[[], float]] = {}
+    for wire in ("f32", "bf16"):
+        contenders[f"keelson collective {wire}"] = partial(
+            train_rate.measure_collective, wire, flags.processes, flags.steps, flags.bin_dir, flags.data_dir
+        )
+    if with_torch:
+        contenders["torch ddp gloo f32"] = partial(measure_torch, max(200, flags.steps // 8), flags.processes)
     return contenders
 
 
@@ -158,12 +229,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Training rates of PyTorch DDP over Gloo and of Keelson.")
     parser.add_argument("--repeat", type=int, default=3, help="repetitions (default: 3)")
     parser.add_argument("--alone", action="store_true", help="one process each, instead of a job")
+    parser.add_argument("--scripts", action="store_true", help="Keelson's workers are scripts in Python")
+    parser.add_argument(
+        "--strategy",
+        choices=("servers", "collective"),
+        default="servers",
+        help="where the model is: on a server, or on the workers, which then train synchronously as those of DDP do",
+    )
+    parser.add_argument("--processes", type=int, default=PROCESSES, help="workers of a collective job (default: 2)")
+    parser.add_argument("--script", choices=sorted(train_rate.TRANSFER), help=argparse.SUPPRESS)
+    parser.add_argument("--overlap", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--work", default="", help=argparse.SUPPRESS)
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     train_rate.add_flags(parser)
     flags = parser.parse_args()
     if flags.rank is not None:
-        train_rank(flags.rank, flags.port, flags.steps)
+        train_rank(flags.rank, flags.port, flags.steps, flags.processes)
+        return
+    if flags.script is not None:
+        train_script(flags.script, flags.overlap, flags.steps, flags.work)
         return
 
     try:
@@ -173,6 +258,10 @@ def main() -> None:
         print(f"{sys.executable} has no PyTorch (Debian: python3-torch): Keelson alone", file=sys.stderr)
         with_torch = False
     make, unit = (contenders_alone, "steps/s") if flags.alone else (contenders_together, "gradients/s")
+    if flags.scripts:
+        make = contenders_of_scripts
+    elif flags.strategy == "collective":
+        make = contenders_collective
     with tempfile.TemporaryDirectory() as flags.work:
         try:
             rates = compare(make(flags, with_torch), flags.repeat)

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/status_macros.h"
-#include "core/client/transport/grpc_bulk_transport.h"
+#include "core/client/grpc_parameter_client.h"
 
 namespace keelson::bench {
 namespace {
@@ -85,12 +85,10 @@ std::unique_ptr<LoadClient> MakeMessageClient(const LoadPlan& plan) {
   } else {
     source = MakePushSource(plan);
   }
-  std::vector<BulkServer> servers;
-  for (const std::string& address : plan.addresses) servers.push_back({address});
   return std::make_unique<MessageClient>(
       std::move(source),
-      std::make_unique<GrpcBulkTransport>(std::move(servers), CredentialsAs("worker"),
-                                          /*connections=*/1),
+      ConnectBulkTransport(ServersAt(plan.addresses), CredentialsAs("worker"),
+                           plan.scenario.in_flight),
       plan.scenario.in_flight);
 }
 

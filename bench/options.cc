@@ -60,8 +60,8 @@ void AddFlags(CLI::App* app, Flags* flags) {
                   "File for the scaling results; bench/plot_scaling.py draws them");
   app->add_option("--repeat", flags->repeat, "Repetitions (default: 5, quick 3)");
   app->add_option("--seconds", flags->seconds, "Measured time of a run (default: 0.5, quick 0.1)");
-  app->add_option("--transport", flags->transport, "Between own processes: tcp or unix")
-      ->check(CLI::IsMember({"tcp", "unix"}));
+  app->add_option("--transport", flags->transport, "Between own processes: tcp, unix or memory")
+      ->check(CLI::IsMember({"tcp", "unix", "memory"}));
   app->add_option("--addresses", flags->addresses,
                   "host:port,…: servers that run already (ps_bench serve, or idle ps_servers "
                   "without a job token), instead of own ones");

@@ -30,6 +30,7 @@ TEST(OptionsTest, QuickSelectsScenariosAndIsShort) {
   EXPECT_EQ(command.scenarios, QuickScenarios());
   EXPECT_EQ(command.format, MeasureCommand::Format::kJson);
   EXPECT_EQ(command.comparison.transport, Transport::kUnix);
+  EXPECT_EQ(Measure({"--transport=memory"}).comparison.transport, Transport::kMemory);
   EXPECT_LT(command.comparison.timing.seconds, Measure({}).comparison.timing.seconds);
 }
 

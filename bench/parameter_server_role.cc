@@ -63,17 +63,29 @@ absl::StatusOr<std::unique_ptr<ParameterServer>> ParameterServer::Start(const Op
   return server;
 }
 
+namespace {
+
+// A server of port 0 has no local sockets, so its clients take TCP.
+absl::StatusOr<std::string> ListenAddress(Transport transport) {
+  if (transport == Transport::kUnix) return absl::StrCat("unix-abstract:keelson-bench-", getpid());
+  if (transport == Transport::kTcp) return "127.0.0.1:0";
+  ASSIGN_OR_RETURN(const Socket free, Listen(Transport::kTcp));
+  return AddressOf(free);
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<PeerRole>> MakeParameterServer(const json& spec) {
-  const bool local = TransportFromName(spec.at("transport").get<std::string>()) == Transport::kUnix;
+  const Transport transport = TransportFromName(spec.at("transport").get<std::string>());
   ParameterServer::Options options;
-  options.listen_address =
-      local ? absl::StrCat("unix-abstract:keelson-bench-", getpid()) : "127.0.0.1:0";
+  ASSIGN_OR_RETURN(options.listen_address, ListenAddress(transport));
   options.handler = spec.at("handler").get<std::string>();
   options.io_threads = spec.at("io_threads").get<int>();
   options.model_dir = spec.value("model_dir", "");
   ASSIGN_OR_RETURN(std::unique_ptr<ParameterServer> server, ParameterServer::Start(options));
-  const std::string address =
-      local ? options.listen_address : absl::StrCat("127.0.0.1:", server->port());
+  const std::string address = transport == Transport::kUnix
+                                  ? options.listen_address
+                                  : absl::StrCat("127.0.0.1:", server->port());
   return std::make_unique<ParameterServerRole>(std::move(server), address);
 }
 

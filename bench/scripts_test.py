@@ -9,6 +9,7 @@ import check_results
 import compare_ctr
 import compare_torch
 import plot_scaling
+import python_ctr
 import train_rate
 
 
@@ -38,6 +39,15 @@ class TrainRateTest(unittest.TestCase):
         self.assertEqual(started[0][0], train_rate.LAUNCHER)
 
 
+class ScriptWorkersTest(unittest.TestCase):
+    def test_the_job_has_two_scripts_beside_keelsons_own_programs(self):
+        specs = compare_torch.manifest_of({"image": "torch", "command": ["train"]})["spec"]["tfReplicaSpecs"]
+        found = {kind: (spec["replicas"], spec["template"]["spec"]["containers"][0]) for kind, spec in specs.items()}
+        self.assertEqual({kind: count for kind, (count, _) in found.items()}, {"Chief": 1, "PS": 1, "Worker": 2})
+        self.assertEqual(found["PS"][1]["command"] + found["PS"][1]["args"], ["ps_server", "--config=script"])
+        self.assertEqual(found["Worker"][1]["command"], ["train"])
+
+
 class CompareCtrTest(unittest.TestCase):
     def test_the_dense_network_has_the_same_layers_but_for_the_lookups(self):
         for model in compare_ctr.NETWORKS:
@@ -54,6 +64,12 @@ class CompareCtrTest(unittest.TestCase):
             compare_ctr.report({"dlrm tables": [60.0, 50.0, 70.0], "dlrm torch": [30.0, 20.0, 40.0]})
         lines = [call.args[0] for call in printed.call_args_list]
         self.assertEqual(lines[1], "dlrm torch            30 examples/s (20-40), tables have 2.00")
+
+
+class PythonCtrTest(unittest.TestCase):
+    def test_the_area_is_the_share_of_pairs_in_order(self):
+        self.assertEqual(python_ctr.area_of([0.1, 0.4, 0.3, 0.9], [0, 1, 0, 1]), 1)
+        self.assertEqual(python_ctr.area_of([0.1, 0.2, 0.3, 0.4], [1, 0, 1, 0]), 0.25)
 
 
 class ExecutableTest(unittest.TestCase):

@@ -72,10 +72,12 @@ void SendAtOnce(const Socket& socket) {
 }  // namespace
 
 std::string TransportName(Transport transport) {
+  if (transport == Transport::kMemory) return "memory";
   return transport == Transport::kUnix ? "unix" : "tcp";
 }
 
 Transport TransportFromName(const std::string& name) {
+  if (name == "memory") return Transport::kMemory;
   return name == "unix" ? Transport::kUnix : Transport::kTcp;
 }
 

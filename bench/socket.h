@@ -10,9 +10,10 @@
 
 namespace keelson::bench {
 
-enum class Transport { kTcp, kUnix };
+// kMemory: that of Keelson's own messages; all others take unix sockets then.
+enum class Transport { kTcp, kUnix, kMemory };
 
-// "tcp", "unix".
+// "tcp", "unix", "memory".
 std::string TransportName(Transport transport);
 Transport TransportFromName(const std::string& name);
 

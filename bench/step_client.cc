@@ -31,7 +31,7 @@ absl::Status StepClient::Connect(const LoadPlan& plan) {
   options.formats = plan.formats;
   options.max_in_flight = plan.scenario.in_flight;
   ASSIGN_OR_RETURN(client_, ConnectParameterClient(std::move(options), plan.placement.variables(),
-                                                   plan.placement, plan.addresses,
+                                                   plan.placement, ServersAt(plan.addresses),
                                                    CredentialsAs("worker"), Clock::Real(), &stop_));
   for (const absl::Span<float> gradient : client_->gradients()) FillGradient(gradient);
   return absl::OkStatus();

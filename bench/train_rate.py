@@ -10,6 +10,7 @@ the first quarter of the steps is warm-up. A step is one gradient of one worker.
 import argparse
 import json
 import os
+import socket
 import subprocess
 import tempfile
 import time
@@ -122,6 +123,37 @@ def run(command: List[str], model_dir: str) -> List[Sample]:
             output.seek(0)
             raise RuntimeError("the job failed:\n" + output.read().decode())
     return samples
+
+
+def measure_collective(wire: str, workers: int, steps: int, bin_dir: str, data_dir: Optional[str]) -> float:
+    """Gradients per second of a job of workers alone, which host the model themselves and train synchronously."""
+    with tempfile.TemporaryDirectory() as work:
+        config, model_dir = os.path.join(work, "config.textproto"), os.path.join(work, "model")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(CONFIG.format(steps=steps, transfer=TRANSFER[wire]))
+        command = [os.path.join(bin_dir, "worker"), f"--config={config}", f"--model_dir={model_dir}"]
+        command += [f"--data_dir={data_dir}"] if data_dir else []
+        hosts = [f"127.0.0.1:{port}" for port in free_ports(workers)]
+        with tempfile.TemporaryFile() as output:
+            processes = []
+            for index in range(workers):
+                tf_config = {"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}}
+                environment = {**os.environ, "TF_CONFIG": json.dumps(tf_config)}
+                processes.append(subprocess.Popen(command, env=environment, stdout=output, stderr=output))
+            samples = watch(processes[0], os.path.join(model_dir, "status.json"))
+            if any(process.wait() != 0 for process in processes):
+                output.seek(0)
+                raise RuntimeError("the job failed:\n" + output.read().decode())
+        return workers * rate_of(samples, steps)
+
+
+def free_ports(count: int) -> List[int]:
+    """Ports on which nobody listens."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [listener.getsockname()[1] for listener in listeners]
+    for listener in listeners:
+        listener.close()
+    return ports
 
 
 def measure_alone(config: str, steps: int, bin_dir: str, data_dir: Optional[str]) -> float:

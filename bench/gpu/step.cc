@@ -134,9 +134,10 @@ class StepBench {
     client_options.background = true;
     client_options.memory.emplace();
     client_options.memory->wire = std::move(memory);
-    ASSIGN_OR_RETURN(client_, ConnectParameterClient(
-                                  std::move(client_options), model_->variables(), plan_.placement,
-                                  plan_.addresses, CredentialsAs("worker"), Clock::Real(), &stop_));
+    ASSIGN_OR_RETURN(client_,
+                     ConnectParameterClient(std::move(client_options), model_->variables(),
+                                            plan_.placement, ServersAt(plan_.addresses),
+                                            CredentialsAs("worker"), Clock::Real(), &stop_));
     return absl::OkStatus();
   }
 

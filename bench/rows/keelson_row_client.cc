@@ -51,10 +51,10 @@ absl::StatusOr<std::unique_ptr<KeelsonRowClient>> KeelsonRowClient::Create(const
   // What the others that are measured have.
   BulkConnectionOptions connections;
   connections.local_route = LocalRoute::kTcp;
-  ASSIGN_OR_RETURN(
-      client->client_,
-      ConnectParameterClient(std::move(options), {}, PlaceTable(target), {target.address},
-                             CredentialsAs("worker"), Clock::Real(), &client->stop_, connections));
+  ASSIGN_OR_RETURN(client->client_,
+                   ConnectParameterClient(std::move(options), {}, PlaceTable(target),
+                                          ServersAt({target.address}), CredentialsAs("worker"),
+                                          Clock::Real(), &client->stop_, connections));
   return client;
 }
 
