@@ -1,5 +1,4 @@
 // What the example configurations reach, with the real programs. Prints the accuracies.
-#include <cmath>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
@@ -48,7 +47,11 @@ struct RealDigitsCase {
 
 class RealDigitsTest : public testing::TestWithParam<RealDigitsCase> {};
 
-TEST_P(RealDigitsTest, ClusterReachesTheAccuracyAndAgreesWithOneProcess) {
+// By how much a cluster may be below one process, whose accuracy is the same in each run. Twelve
+// runs of the cluster with the MLP had .9675 to .9705 of 2,000 records right, one process .9670.
+constexpr double kBelow = 0.005;
+
+TEST_P(RealDigitsTest, ClusterReachesTheAccuracyOfOneProcess) {
   if (!FileExists(kRealDigits)) GTEST_SKIP() << "skipped: no ../shared/data";
   const std::string config = ConfigFile(GetParam().config);
   const std::vector<std::string> flags = {absl::StrCat("--data_dir=", kRealDigits)};
@@ -56,7 +59,7 @@ TEST_P(RealDigitsTest, ClusterReachesTheAccuracyAndAgreesWithOneProcess) {
   const double cluster = AccuracyAfter(name + ", 2 ps and 2 workers", kCluster, config, flags);
   const double alone = AccuracyAfter(name + ", one process", kOneProcess, config, flags);
   EXPECT_GE(cluster, GetParam().accuracy);
-  EXPECT_LE(std::abs(cluster - alone), 0.005);
+  EXPECT_GE(cluster, alone - kBelow);
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, RealDigitsTest,

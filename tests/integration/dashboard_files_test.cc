@@ -19,6 +19,7 @@
 #include "core/model/spec/model_spec.h"
 #include "dashboard/api/api.h"
 #include "evaluator/evaluation_outputs.h"
+#include "evaluator/snapshot_scorer.h"
 #include "gmock/gmock.h"
 #include "testing/tiny_model.h"
 

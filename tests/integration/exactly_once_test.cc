@@ -36,6 +36,13 @@ struct Scenario {
   bool resets = false;
   bool server_kills = false;
   bool client_kills = false;
+  // kTcp: over FaultProxies.
+  LocalRoute route = LocalRoute::kTcp;
+  // Shards are reached at other addresses from time to time.
+  bool moves = false;
+  // Client c is in the process of server c, if there is one: it calls that directly, and dies with
+  // it.
+  bool own_shards = false;
 };
 
 struct Case {
@@ -50,17 +57,28 @@ std::string NameOf(const Case& c) {
 
 void PrintTo(const Case& c, std::ostream* out) { *out << NameOf(c); }
 
-// A worker that does nothing but push -1 for every element, over links of its own.
+// A worker that does nothing but push -1 for every element, over links of its own or through
+// memory.
 class CountingClient {
  public:
-  CountingClient(const CountingServers& servers, int index, int depth, uint64_t seed)
+  CountingClient(const CountingServers& servers, int index, int depth, const Scenario& scenario,
+                 uint64_t seed)
       : membership_(RandomMembershipId()) {
     std::vector<std::string> addresses;
     for (int s = 0; s < servers.size(); ++s) {
+      if (scenario.route == LocalRoute::kMemory) {
+        addresses.push_back(absl::StrCat("127.0.0.1:", servers.port(s)));
+        continue;
+      }
       auto link = FaultProxy::Start(servers.port(s), seed * 1000 + static_cast<uint64_t>(s));
       EXPECT_TRUE(link.ok()) << link.status();
       links_.push_back(*std::move(link));
       addresses.push_back(links_.back()->address());
+    }
+    std::optional<OwnShards> own;
+    if (scenario.own_shards && index < servers.size()) {
+      const auto shard = static_cast<size_t>(index);
+      own = OwnShards{addresses[shard], {{shard, servers.handler(index)}}};
     }
     ShardedParameterClient::Options options;
     options.self = {Role::kWorker, index};
@@ -72,8 +90,8 @@ class CountingClient {
     options.retry.longest_pause = absl::Milliseconds(20);
     options.call_timeout = absl::Seconds(5);
     auto client = ConnectParameterClient(options, servers.variables(), servers.placement(),
-                                         addresses, Credentials(), Clock::Real(), &death_,
-                                         {.local_route = LocalRoute::kTcp});
+                                         ServersAt(addresses), Credentials(), Clock::Real(),
+                                         &death_, {.local_route = scenario.route}, own);
     EXPECT_TRUE(client.ok()) << client.status();
     client_ = *std::move(client);
   }
@@ -85,6 +103,25 @@ class CountingClient {
   FaultProxy& link(int server) { return *links_[server]; }
   // Steps that all servers have acknowledged.
   int64_t acknowledged() const { return acknowledged_; }
+
+  int64_t resets() const {
+    int64_t resets = 0;
+    for (const auto& link : links_) resets += link->resets();
+    return resets;
+  }
+
+  // The server is reached over a new link from now on. What is under way on the one before may
+  // arrive yet, unless that is cut.
+  void Move(const CountingServers& servers, int server, bool cut, uint64_t seed) {
+    auto link = FaultProxy::Start(servers.port(server), seed);
+    ASSERT_TRUE(link.ok()) << link.status();
+    if (cut) links_[server]->Set({.flow = LinkConditions::Flow::kPartition});
+    std::swap(*link, links_[server]);
+    left_links_.push_back(*std::move(link));
+    std::vector<std::string> addresses;
+    for (const auto& reached : links_) addresses.push_back(reached->address());
+    client_->SetServers(ServersAt(addresses));
+  }
 
   void SetLinks(const LinkConditions& conditions) {
     for (const auto& link : links_) link->Set(conditions);
@@ -130,6 +167,7 @@ class CountingClient {
   const MembershipId membership_;
   StopSignal death_;
   std::vector<std::unique_ptr<FaultProxy>> links_;
+  std::vector<std::unique_ptr<FaultProxy>> left_links_;
   std::unique_ptr<ParameterClient> client_;
   std::atomic<bool> finishing_{false};
   std::atomic<int64_t> acknowledged_{0};
@@ -148,7 +186,8 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
   int Draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
 
   std::unique_ptr<CountingClient> NewClient(int index) {
-    auto client = std::make_unique<CountingClient>(servers_, index, GetParam().depth, random_());
+    auto client = std::make_unique<CountingClient>(servers_, index, GetParam().depth,
+                                                   GetParam().scenario, random_());
     client->SetLinks(Conditions());
     // Sometimes a worker is faster than the announcement that it belongs to the job.
     const bool early = Draw(0, 1) == 0;
@@ -180,23 +219,45 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
 
   void KillAServer() {
     const int server = Draw(0, kServers - 1);
+    if (GetParam().scenario.own_shards) return KillAProcess(server);
     servers_.Kill(server);
     servers_.Restore(server);
   }
 
   void KillAClient() {
     const int index = Draw(0, kClients - 1);
+    if (GetParam().scenario.own_shards && index < kServers) return KillAProcess(index);
+    BuryClient(index);
+    clients_[index] = NewClient(index);
+  }
+
+  // With the server of this number and the client in its process.
+  void KillAProcess(int index) {
+    BuryClient(index);
+    servers_.Kill(index);
+    servers_.Restore(index);
+    clients_[index] = NewClient(index);
+  }
+
+  void BuryClient(int index) {
     std::unique_ptr<CountingClient>& client = clients_[index];
     client->Die();
     // Sometimes the servers are told, sometimes they are not.
     if (Draw(0, 1) == 0) servers_.Leave(client->membership().incarnation);
     dead_.push_back(std::move(client));
-    client = NewClient(index);
+  }
+
+  void MoveAShard() {
+    CountingClient& client = *clients_[Draw(0, kClients - 1)];
+    const int server = Draw(0, kServers - 1);
+    const bool cut = Draw(0, 1) == 0;
+    client.Move(servers_, server, cut, random_());
+    client.link(server).Set(Conditions());
   }
 
   void DoSomething() {
     const Scenario& scenario = GetParam().scenario;
-    switch (Draw(0, 3)) {
+    switch (Draw(0, scenario.moves ? 6 : 3)) {
       case 0:
         return servers_.TakeSnapshot();
       case 1:
@@ -205,8 +266,11 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
       case 2:
         if (scenario.server_kills) KillAServer();
         return;
-      default:
+      case 3:
         if (scenario.client_kills) KillAClient();
+        return;
+      default:
+        MoveAShard();
     }
   }
 
@@ -228,7 +292,7 @@ TEST_P(ExactlyOnceTest, EveryBlockEndsAtTheTruth) {
     client->SetLinks({});
     const absl::Status status = client->Finish();
     EXPECT_TRUE(status.ok()) << status;
-    for (int s = 0; s < kServers; ++s) resets += client->link(s).resets();
+    resets += client->resets();
   }
   servers_.ExpectTruth();
 
@@ -274,6 +338,11 @@ std::vector<Case> Cases() {
       for (const Scenario& scenario : scenarios) cases.push_back({scenario, depth, seed});
     }
     cases.push_back({scenarios.back(), depth, 3});
+    cases.push_back({{"KillsInMemory", false, true, true, LocalRoute::kMemory}, depth, 4});
+    cases.push_back({{"Moves", false, true, false, LocalRoute::kTcp, true}, depth, 5});
+    cases.push_back({{"OwnShards", true, true, true, LocalRoute::kTcp, false, true}, depth, 5});
+    cases.push_back(
+        {{"OwnShardsInMemory", false, true, true, LocalRoute::kMemory, false, true}, depth, 6});
   }
   return cases;
 }
