@@ -1,4 +1,5 @@
 // Where the programs learn of their cluster.
+#include <map>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -124,10 +125,11 @@ TEST_P(GoldenTfConfigTest, IsUnderstood) {
 #define KEELSON_DENSE                                                                           \
   R"({"cluster":{"chief":["j-chief-0.ns.svc:2222"],"evaluator":["j-evaluator-0.ns.svc:2222"],)" \
   R"("ps":["j-ps-0.ns.svc:2222","j-ps-1.ns.svc:2222"],"worker":["j-worker-0.ns.svc:2222"]},)"
-#define KEELSON_DENSE_WORLD \
-  "world: chief=1 ps=2 worker=1 evaluator=1 led by chief-0 at j-chief-0.ns.svc:2222"
+#define KEELSON_DENSE_WORLD                                                      \
+  "world: chief=1 ps=2 worker=1 evaluator=1, from TF_CONFIG, led by chief-0 at " \
+  "j-chief-0.ns.svc:2222"
 #define KEELSON_NOBODY R"({"cluster":{"worker":{},"ps":[]},)"
-#define KEELSON_SPARSE_LEADER " led by chief-0 at an address not yet known"
+#define KEELSON_SPARSE_LEADER ", from TF_CONFIG, led by chief-0 at an address not yet known"
 
 const Golden kGoldens[] = {
     {"Chief", kChiefTask,
@@ -143,16 +145,18 @@ const Golden kGoldens[] = {
      KEELSON_DENSE_WORLD},
     {"EvaluatorOfAnOldOperator", kEvaluatorTask,
      R"({"cluster":{"chief":["j-chief-0:2222"],"ps":["j-ps-0:2222"],"worker":["j-worker-0:2222"]},"task":{"type":"evaluator","index":0},"environment":"cloud"})",
-     "world: chief=1 ps=1 worker=1 evaluator=0 led by chief-0 at j-chief-0:2222"},
+     "world: chief=1 ps=1 worker=1 evaluator=0, from TF_CONFIG, led by chief-0 at j-chief-0:2222"},
     {"Master", kChiefTask,
      R"({"cluster":{"master":["j-master-0.ns.svc:2222"],"ps":["j-ps-0.ns.svc:2222"],"worker":["j-worker-0.ns.svc:2222"]},"task":{"type":"master","index":0},"environment":"cloud"})",
-     "world: chief=1 ps=1 worker=1 evaluator=0 led by chief-0 at j-master-0.ns.svc:2222"},
+     "world: chief=1 ps=1 worker=1 evaluator=0, from TF_CONFIG, led by chief-0 at "
+     "j-master-0.ns.svc:2222"},
     {"WithoutChief", WorkerTask(0),
      R"({"cluster":{"evaluator":["j-evaluator-0.ns3.svc:2222"],"ps":["j-ps-0.ns3.svc:2222"],"worker":["j-worker-0.ns3.svc:2222"]},"task":{"type":"worker","index":0},"environment":"cloud"})",
-     "world: chief=0 ps=1 worker=1 evaluator=1 led by worker-0 at j-worker-0.ns3.svc:2222"},
+     "world: chief=0 ps=1 worker=1 evaluator=1, from TF_CONFIG, led by worker-0 at "
+     "j-worker-0.ns3.svc:2222"},
     {"OwnPortsAndDomain", PsTask(0),
      R"({"cluster":{"chief":["j-chief-0.ns.svc.cluster.local:22223"],"ps":["j-ps-0.ns.svc.cluster.local:22221"],"worker":["j-worker-0.ns.svc.cluster.local:22222"]},"task":{"type":"ps","index":0},"environment":"cloud"})",
-     "world: chief=1 ps=1 worker=1 evaluator=0 led by chief-0 at "
+     "world: chief=1 ps=1 worker=1 evaluator=0, from TF_CONFIG, led by chief-0 at "
      "j-chief-0.ns.svc.cluster.local:22223"},
     {"DynamicWorker", WorkerTask(1),
      R"({"cluster":{"worker":{"1":"j-worker-1.ns.svc:2222"},"ps":["j-ps-0.ns.svc:2222","j-ps-1.ns.svc:2222"]},"task":{"type":"worker","index":1}})",
@@ -164,11 +168,32 @@ const Golden kGoldens[] = {
      R"({"cluster":{"worker":{},"ps":["j-ps-1.ns.svc:2222"]},"task":{"type":"ps","index":1}})",
      "known world: chief=0 ps=1 worker=0 evaluator=0" KEELSON_SPARSE_LEADER},
     {"DynamicChief", kChiefTask, KEELSON_NOBODY R"("task":{"type":"chief","index":0}})",
-     "known world: chief=0 ps=2 worker=0 evaluator=0" KEELSON_SPARSE_LEADER,
+     "known world: chief=0 ps=2 worker=0 evaluator=0, from TF_CONFIG and flags, led by chief-0 at "
+     "an address not yet known",
      "--ps_hosts=j-ps-{0..1}.ns.svc:2222"},
     {"DynamicEvaluator", kEvaluatorTask, KEELSON_NOBODY R"("task":{"type":"evaluator","index":0}})",
      "known world: chief=0 ps=0 worker=0 evaluator=0" KEELSON_SPARSE_LEADER},
 };
+
+// Beside a TF_CONFIG that says otherwise, too.
+TEST(RankSourcesTest, AProcessLearnsItsRankFromThePyTorchJob) {
+  Job job({.ps = 0, .workers = 0}, JobConfig(kSourceSteps));
+  const std::map<std::string, std::string> variables = {
+      {"RANK", "2"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "j-master-0"}, {"MASTER_PORT", "23456"}};
+  job.UseProgram(WorkerTask(1), "worker", variables);
+  job.Start(WorkerTask(1), {}, kNoTfConfig);
+  job.WaitForLog(WorkerTask(1),
+                 "role=worker-1 world: chief=1 worker=2 evaluator=0 without servers, from RANK and "
+                 "WORLD_SIZE, led by chief-0 at j-master-0:23456 (the others' addresses follow) "
+                 "config=");
+  const ReservedPorts ports(1);
+  job.UseProgram(WorkerTask(0), "worker", variables);
+  job.Start(WorkerTask(0), {absl::StrCat("--port=", ports[0])},
+            KEELSON_DENSE R"("task":{"type":"worker","index":0},"environment":"cloud"})");
+  job.WaitForLog(WorkerTask(0),
+                 "from TF_CONFIG (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT are set too, and "
+                 "ignored), led by chief-0 at j-chief-0.ns.svc:2222");
+}
 
 #undef KEELSON_DENSE
 #undef KEELSON_DENSE_WORLD

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <map>
 #include <memory>
 #include <ostream>
 
@@ -103,7 +104,7 @@ TEST(PeerErrorsTest, ServerOfAnotherBuild) {
   const auto server = Serve(job, PsTask(0), &old);
   job.Start(kChiefTask);
   ExpectTaskError(&job, kChiefTask, kPermanent,
-                  {"ps-0", job.Address(PsTask(0)), "expected message protocol 5, found none"});
+                  {"ps-0", job.Address(PsTask(0)), "expected message protocol 7, found none"});
 }
 
 TEST(PeerErrorsTest, ChiefOfAnotherBuild) {
@@ -113,7 +114,7 @@ TEST(PeerErrorsTest, ChiefOfAnotherBuild) {
   for (const Task& task : {WorkerTask(0), kEvaluatorTask}) {
     job.Start(task);
     ExpectTaskError(&job, task, kPermanent,
-                    {job.Address(kChiefTask), "expected message protocol 5, found none"});
+                    {job.Address(kChiefTask), "expected message protocol 7, found none"});
   }
 }
 
@@ -130,7 +131,7 @@ TEST(PeerErrorsTest, CallersOfAnotherBuild) {
   v1::ShardStatus status;
   const grpc::Status refused = stub->Attend(&context, {}, &status);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_NE(refused.error_message().find("expected message protocol 5, found none"),
+  EXPECT_NE(refused.error_message().find("expected message protocol 7, found none"),
             std::string::npos);
   job.WaitForLog(PsTask(0), "refused Attend of ");
 }
@@ -212,15 +213,32 @@ INSTANTIATE_TEST_SUITE_P(
                              R"("task":{"type":"ps","index":0}})",
                              {"TF_CONFIG", "task.type", "ps"}},
                     TextCase{"NoServers",
-                             R"({"cluster":{"chief":["h:1"],"worker":["h:3"]},)"
+                             R"({"cluster":{"worker":{"0":"h:3"},"ps":null},)"
                              R"("task":{"type":"worker","index":0}})",
-                             {"ps"}},
+                             {"ps", "lists its workers"}},
                     TextCase{"BadPort",
                              R"({"cluster":{"chief":["h:70000"],"ps":["h:2"],"worker":["h:3"]},)"
                              R"("task":{"type":"worker","index":0}})",
                              {"cluster.chief[0]", "h:70000"}},
                     TextCase{"Absent", "", {"TF_CONFIG", "--ps_hosts"}}),
     NameOf);
+
+TEST(RankErrorsTest, ExitWithOneLine) {
+  const std::map<std::string, std::string> variables = {
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "m"}, {"MASTER_PORT", "x"}};
+  ExpectOneError(RunProgram("worker", FlagsFor(JobConfig(10)), variables, absl::Seconds(60)),
+                 kPermanent, {"MASTER_PORT: expected 1..65535, found \"x\""});
+}
+
+TEST(RankErrorsTest, ATaskWhoseAddressFollowsAnnouncesNoHost) {
+  const std::map<std::string, std::string> variables = {
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "localhost"}, {"MASTER_PORT", "29500"}};
+  std::vector<std::string> flags = FlagsFor(JobConfig(10));
+  flags.push_back("--announce_host=node1");
+  ExpectOneError(RunProgram("worker", flags, variables, absl::Seconds(60)), kPermanent,
+                 {"--announce_host: expected none, since the cluster gives this task's address, "
+                  "found \"node1\""});
+}
 
 struct ConfigCase {
   const char* name;

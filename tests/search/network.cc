@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
 #include "core/wire/byte_rope.h"
 
 namespace keelson {
@@ -177,6 +179,10 @@ absl::Status SimChiefService::EndTraining(const v1::EndTrainingRequest& request,
                                           v1::EndTrainingResponse* response) {
   return Forward("EndTraining", &ChiefService::EndTraining, request, response, kControlTimeout);
 }
+absl::Status SimChiefService::SaveSnapshot(const v1::SaveSnapshotRequest& request,
+                                           v1::SaveSnapshotResponse* response) {
+  return Forward("SaveSnapshot", &ChiefService::SaveSnapshot, request, response, kControlTimeout);
+}
 absl::Status SimChiefService::Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) {
   return Forward("Leave", &ChiefService::Leave, request, response, kControlTimeout);
 }
@@ -185,6 +191,10 @@ absl::Status SimChiefService::AcknowledgeEvaluation(const v1::AcknowledgeEvaluat
   if (on_acknowledge_ != nullptr) on_acknowledge_(request);
   return Forward("AcknowledgeEvaluation", &ChiefService::AcknowledgeEvaluation, request, response,
                  kControlTimeout);
+}
+absl::Status SimChiefService::ProposeJob(const v1::ProposeJobRequest& request,
+                                         v1::ProposeJobResponse* response) {
+  return Forward("ProposeJob", &ChiefService::ProposeJob, request, response, kControlTimeout);
 }
 absl::Status SimChiefService::GetJobStatus(const v1::GetJobStatusRequest& request,
                                            v1::JobStatus* response) {
@@ -369,6 +379,15 @@ class SimBulkTransport : public BulkTransport {
     for (const uint64_t number : numbers) Complete(number, absl::UnavailableError("reset"), "");
   }
 
+  // The address of node n is "ps-(n-1)".
+  void Redirect(size_t shard, const BulkServer& server) override {
+    Reset(shard);
+    size_t index = 0;
+    if (absl::SimpleAtoi(absl::StripPrefix(server.address, "ps-"), &index)) {
+      servers_[shard] = 1 + index;
+    }
+  }
+
  private:
   struct UnderWay {
     uint64_t tag = 0;
@@ -401,7 +420,7 @@ class SimBulkTransport : public BulkTransport {
 
   SimNetwork* const network_;
   SimProcess* const caller_;
-  const std::vector<size_t> servers_;
+  std::vector<size_t> servers_;
   const std::shared_ptr<Inbox> inbox_;
 };
 

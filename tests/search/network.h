@@ -169,9 +169,13 @@ class SimChiefService : public ChiefService {
   absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) override;
   absl::Status EndTraining(const v1::EndTrainingRequest& request,
                            v1::EndTrainingResponse* response) override;
+  absl::Status SaveSnapshot(const v1::SaveSnapshotRequest& request,
+                            v1::SaveSnapshotResponse* response) override;
   absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) override;
   absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                      v1::AcknowledgeEvaluationResponse* response) override;
+  absl::Status ProposeJob(const v1::ProposeJobRequest& request,
+                          v1::ProposeJobResponse* response) override;
   absl::Status GetJobStatus(const v1::GetJobStatusRequest& request,
                             v1::JobStatus* response) override;
 

@@ -72,10 +72,13 @@ void SoakJob::Note(const std::string& event) {
 void SoakJob::PrintLog() const {
   for (const std::string& line : events_) std::printf("%s\n", line.c_str());
   for (const Task& task : tasks_) {
-    const std::string log = job_.Log(task);
-    std::printf("---- %s\n%s\n", task.ToString().c_str(),
-                log.substr(log.size() - std::min(log.size(), kPrintedLogBytes)).c_str());
+    std::printf("---- %s\n%s\n", task.ToString().c_str(), EndOfLog(task).c_str());
   }
+}
+
+std::string SoakJob::EndOfLog(const Task& task) const {
+  const std::string log = job_.Log(task);
+  return log.substr(log.size() - std::min(log.size(), kPrintedLogBytes));
 }
 
 // To a program that starts, a model directory that is none is bad configuration.
@@ -149,7 +152,7 @@ std::vector<Task> SoakJob::WatchProcesses(bool may_be_done) {
     }
     if (may_be_done && *code == kExitDone) continue;
     Note(absl::StrCat(task.ToString(), " ended with ", *code));
-    EXPECT_EQ(*code, kExitTransient) << task.ToString();
+    EXPECT_EQ(*code, kExitTransient) << task.ToString() << "\n" << EndOfLog(task);
     down_.insert(task);
     CountLoss(task);
     ended.push_back(task);

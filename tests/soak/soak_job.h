@@ -55,6 +55,7 @@ class SoakJob {
   // Remembers what happens, for PrintLog, which also prints the ends of the tasks' logs.
   void Note(const std::string& event);
   void PrintLog() const;
+  std::string EndOfLog(const Task& task) const;
 
   // ---- Processes.
 

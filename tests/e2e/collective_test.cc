@@ -1,0 +1,450 @@
+// Jobs of real programs without parameter servers: every task that trains hosts a shard.
+#include <signal.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "core/base/exit_code.h"
+#include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
+#include "gmock/gmock.h"
+#include "keelson/v1/train_config.pb.h"
+#include "tests/e2e/job_config.h"
+#include "tests/support/job.h"
+#include "tests/support/model_difference.h"
+#include "tests/support/model_directory.h"
+#include "tests/support/program_run.h"
+
+namespace keelson {
+namespace {
+
+using Json = nlohmann::json;
+using testing::ContainsRegex;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr int kSteps = 120;
+// Steps of a job that something happens to.
+constexpr int kLongSteps = 800;
+
+// A job without servers, with or without a chief; all its tasks share the machine.
+class CollectiveJob : public Job {
+ public:
+  explicit CollectiveJob(int max_steps, bool chief = true, Evaluator evaluator = Evaluator::kNone)
+      : CollectiveJob(JobConfig(max_steps), chief, evaluator) {}
+  CollectiveJob(const std::string& config, bool chief, Evaluator evaluator, int workers = 2)
+      : Job({.chief = chief, .ps = 0, .workers = workers, .evaluator = evaluator}, config),
+        leader_(chief ? kChiefTask : WorkerTask(0)) {
+    AddFlag(Role::kChief, "--compute_threads=1");
+  }
+
+  const Task& leader() const { return leader_; }
+  std::vector<Task> Trainers() const {
+    std::vector<Task> tasks = TasksOf(Role::kChief);
+    for (const Task& worker : TasksOf(Role::kWorker)) tasks.push_back(worker);
+    return tasks;
+  }
+  // The job has done all its steps, and left the model.
+  void ExpectTrained(int max_steps) const {
+    EXPECT_EQ(*DoneStep(model_dir()), max_steps);
+    EXPECT_EQ(*VerifiedLatestStep(model_dir()), max_steps);
+    EXPECT_EQ(LastReportedStep(Log(leader_)), max_steps);
+  }
+  Json ReadJson(const std::string& file) const {
+    return Json::parse(ReadFile(JoinPath(model_dir(), file)).value_or(""), nullptr, false);
+  }
+
+ private:
+  const Task leader_;
+};
+
+// Of each shard in placement.json.
+std::vector<std::string> HostsOf(const Json& shards) {
+  std::vector<std::string> hosts;
+  for (const Json& shard : shards) hosts.push_back(shard.value("host", "none"));
+  return hosts;
+}
+
+TEST(CollectiveTest, ChiefAndWorkersTrainAndTheEvaluatorScores) {
+  CollectiveJob job(kSteps, /*chief=*/true, Job::Evaluator::kListed);
+  job.StartAll();
+  job.ExpectAllDone();
+  job.ExpectTrained(kSteps);
+  const auto evaluations = ReadEvaluations(job.model_dir());
+  ASSERT_TRUE(evaluations.ok()) << evaluations.status();
+  ASSERT_FALSE(evaluations->empty());
+  EXPECT_EQ(evaluations->back().step, kSteps);
+  for (const Task& task : job.Trainers()) {
+    EXPECT_THAT(job.Log(task), HasSubstr("without servers, from TF_CONFIG, led by chief-0"));
+    EXPECT_THAT(job.Log(task), HasSubstr("training on cpu"));
+    EXPECT_THAT(ErrorLines(job.Log(task)), IsEmpty());
+  }
+}
+
+TEST(CollectiveTest, TheFilesOfTheRunNameTheHostsOfTheShards) {
+  CollectiveJob job(kSteps);
+  job.StartAll();
+  job.ExpectAllDone();
+  EXPECT_THAT(HostsOf(job.ReadJson("placement.json").at("shards")),
+              ElementsAre("chief-0", "worker-0", "worker-1"));
+  const std::string status = job.ReadJson("status.json").dump();
+  for (const Task& task : job.Trainers()) {
+    EXPECT_THAT(status, HasSubstr(absl::StrCat(R"("host":")", task.ToString(), R"(")")));
+  }
+}
+
+TEST(CollectiveTest, WorkerZeroLeadsWorkersAlone) {
+  CollectiveJob job(kSteps, /*chief=*/false);
+  job.StartAll();
+  job.ExpectAllDone();
+  job.ExpectTrained(kSteps);
+  EXPECT_THAT(HostsOf(job.ReadJson("placement.json").at("shards")),
+              ElementsAre("worker-0", "worker-1"));
+}
+
+// Users start one command for all tasks.
+TEST(CollectiveTest, TheWorkersProgramIsTheChief) {
+  CollectiveJob job(kSteps);
+  job.UseProgram(kChiefTask, "worker");
+  job.StartAll();
+  job.ExpectAllDone();
+  job.ExpectTrained(kSteps);
+}
+
+TEST(CollectiveTest, StoppedAtOnceAndStartedAgainItLosesNoStep) {
+  CollectiveJob job(kLongSteps);
+  job.StartAll();
+  job.WaitForStep(job.leader(), 110);
+  for (const Task& task : job.Trainers()) job.process(task).Signal(SIGTERM);
+  for (const Task& task : job.Trainers()) job.ExpectExit(task, kExitStopped);
+  const int64_t step = *VerifiedLatestStep(job.model_dir());
+  EXPECT_GE(step, 110);
+  EXPECT_THAT(job.Log(job.leader()),
+              HasSubstr(absl::StrCat("stopped: by a signal at step ", step)));
+  job.StartAll();
+  job.ExpectAllDone();
+  EXPECT_THAT(job.Log(job.leader()), HasSubstr(absl::StrCat("model.ckpt-", step, ": step ", step)));
+  job.ExpectTrained(kLongSteps);
+}
+
+// As when its node is drained. No snapshot has what its shard holds, and two hosts have no
+// replicas.
+TEST(CollectiveTest, AWorkerThatIsStoppedAloneHandsItsShardOver) {
+  const std::string config = absl::StrReplaceAll(
+      JobConfig(kLongSteps),
+      {{"save_steps: 100", "save_steps: 100000"}, {"batch_size: 32", "batch_size: 240"}});
+  CollectiveJob job(config, /*chief=*/false, Job::Evaluator::kNone);
+  job.StartAll();
+  job.WaitForStep(job.leader(), 50);
+  job.process(WorkerTask(1)).Signal(SIGTERM);
+  job.ExpectExit(WorkerTask(1), kExitStopped);
+  EXPECT_THAT(job.Log(job.leader()),
+              HasSubstr("shard-1 of worker-1 is from now on shard-1 of worker-0"));
+  job.ExpectAllDoneBut({WorkerTask(1)});
+  job.ExpectTrained(kLongSteps);
+  EXPECT_THAT(job.Log(job.leader()), Not(HasSubstr("restored from")));
+}
+
+TEST(CollectiveTest, AKilledWorkerWithoutReplicaIsRestored) {
+  CollectiveJob job(kLongSteps, /*chief=*/false);
+  job.AddFlag(Role::kWorker, "--lease=3");
+  job.StartAll();
+  job.WaitForStep(job.leader(), 110);
+  job.Kill(WorkerTask(1));
+  job.Start(WorkerTask(1));
+  job.ExpectAllDone();
+  job.ExpectTrained(kLongSteps);
+  EXPECT_THAT(job.Log(job.leader()),
+              ContainsRegex("shard-1 of worker-1 has been restarted and restored from "
+                            ".*: lost (steps [0-9]+ to [0-9]+|no step) of its shard"));
+}
+
+TEST(CollectiveTest, AKilledLeadingWorkerComesBack) {
+  CollectiveJob job(kLongSteps, /*chief=*/false);
+  job.StartAll();
+  job.WaitForStep(job.leader(), 110);
+  job.Kill(job.leader());
+  job.Start(job.leader());
+  job.ExpectAllDone();
+  job.ExpectTrained(kLongSteps);
+  EXPECT_THAT(job.Log(job.leader()), HasSubstr("adopting the running job at step "));
+  EXPECT_THAT(job.Log(job.leader()),
+              HasSubstr("shard-0 of worker-0 has been restarted and restored from "));
+}
+
+// A job whose steps are all of the same size, and whose model has no threshold: sums are added in
+// the order of arrival, and one that differs in its last bit makes a ReLU of another step flip.
+std::string EvenConfig() {
+  return absl::StrReplaceAll(JobConfig(kLongSteps), {{"train_records: 1000", "train_records: 960"},
+                                                     {"layers { relu {} }", "layers { tanh {} }"}});
+}
+
+// The same with steps that take long enough for processes to come and go meanwhile.
+std::string SlowConfig() {
+  return absl::StrReplaceAll(EvenConfig(), {{"batch_size: 32", "batch_size: 240"}});
+}
+
+// The directory of the model of a job to which nothing happened.
+std::string UndisturbedModel(const std::string& config, int workers) {
+  static std::map<std::string, std::unique_ptr<CollectiveJob>> jobs;
+  std::unique_ptr<CollectiveJob>& job = jobs[absl::StrCat(workers, config)];
+  if (job == nullptr) {
+    job = std::make_unique<CollectiveJob>(config, /*chief=*/true, Job::Evaluator::kNone, workers);
+    job->StartAll();
+    job->ExpectAllDone();
+  }
+  return job->model_dir();
+}
+
+v1::TrainConfig FinalModelIn(const std::string& model_dir) {
+  v1::TrainConfig config;
+  config.mutable_checkpoint()->set_model_dir(model_dir);
+  config.mutable_train()->set_max_steps(kLongSteps);
+  return config;
+}
+
+// Nothing was lost: no snapshot was read, and the model is what a job of so many workers makes to
+// which nothing happened.
+void ExpectNothingLost(const CollectiveJob& job, const std::string& config = EvenConfig(),
+                       int workers = 2) {
+  job.ExpectTrained(kLongSteps);
+  for (const Task& task : job.Trainers()) {
+    EXPECT_THAT(job.Log(task), Not(HasSubstr("restored from"))) << task.ToString();
+    EXPECT_THAT(job.Log(task), Not(HasSubstr("from the snapshot"))) << task.ToString();
+  }
+  const ModelDifference difference =
+      DifferenceOf(FinalModelIn(job.model_dir()), FinalModelIn(UndisturbedModel(config, workers)));
+  EXPECT_LT(difference.relative, 1e-5);
+}
+
+TEST(CollectiveTest, AKilledWorkerTakesNothingWithIt) {
+  CollectiveJob job(EvenConfig(), /*chief=*/true, Job::Evaluator::kNone);
+  job.StartAll();
+  job.WaitForLog(job.leader(), "has a replica", 3);
+  job.WaitForStep(job.leader(), 50);
+  job.Kill(WorkerTask(1));
+  job.WaitForLog(job.leader(), "lost worker-1");
+  job.ExpectAllDoneBut({WorkerTask(1)});
+  EXPECT_THAT(job.Log(job.leader()),
+              HasSubstr("shard-2 of worker-1 is from now on shard-2 of chief-0"));
+  ExpectNothingLost(job);
+}
+
+TEST(CollectiveTest, AWorkerThatComesBackHasItsShardAgain) {
+  CollectiveJob job(EvenConfig(), /*chief=*/true, Job::Evaluator::kNone);
+  job.StartAll();
+  job.WaitForLog(job.leader(), "has a replica", 3);
+  job.WaitForStep(job.leader(), 50);
+  job.Kill(WorkerTask(1));
+  job.WaitForLog(job.leader(), "shard-2 of worker-1 is from now on shard-2 of chief-0");
+  job.Start(WorkerTask(1));
+  job.WaitForLog(job.leader(), "shard-2 of chief-0 is from now on shard-2 of worker-1");
+  job.ExpectAllDone();
+  ExpectNothingLost(job);
+}
+
+// A shard whose replica is gone, too, has the newest snapshot alone.
+TEST(CollectiveTest, NeighboursThatAreKilledAtOnceCostStepsOfOneShard) {
+  CollectiveJob job(kLongSteps);
+  job.StartAll();
+  job.WaitForLog(job.leader(), "has a replica", 3);
+  job.WaitForStep(job.leader(), 110);
+  for (const int worker : {0, 1}) job.Kill(WorkerTask(worker));
+  job.WaitForLog(job.leader(), "shard-2 of worker-1 is from now on shard-2 of chief-0");
+  for (const int worker : {0, 1}) job.Start(WorkerTask(worker));
+  job.ExpectAllDone();
+  job.ExpectTrained(kLongSteps);
+  EXPECT_THAT(job.Log(job.leader()),
+              HasSubstr("shard-1 of worker-0 has been restarted and restored from "));
+  EXPECT_THAT(job.Log(job.leader()), Not(HasSubstr("shard-2 of worker-1 has been restarted")));
+}
+
+TEST(CollectiveTest, AKilledChiefTakesNothingWithIt) {
+  CollectiveJob job(EvenConfig(), /*chief=*/true, Job::Evaluator::kNone);
+  job.StartAll();
+  job.WaitForLog(job.leader(), "has a replica", 3);
+  job.WaitForStep(job.leader(), 50);
+  job.Kill(job.leader());
+  job.Start(job.leader());
+  job.ExpectAllDone();
+  EXPECT_THAT(job.Log(job.leader()), HasSubstr("adopting the running job at step "));
+  ExpectNothingLost(job);
+}
+
+// A job of a chief and up to three workers. Those that run do not hear of a change: a process knows
+// the cluster of the time at which it was started.
+class ScaledJob : public CollectiveJob {
+ public:
+  explicit ScaledJob(const std::string& config)
+      : CollectiveJob(config, /*chief=*/true, Evaluator::kNone, /*workers=*/3) {}
+
+  // Starts the task in a cluster of so many workers.
+  void StartIn(int workers, const Task& task) {
+    Json tf_config = Json::parse(TfConfig(task));
+    Json& listed = tf_config["cluster"]["worker"];
+    while (listed.size() > static_cast<size_t>(workers)) listed.erase(listed.size() - 1);
+    Start(task, {}, tf_config.dump());
+  }
+  void Stop(const Task& task) {
+    process(task).Signal(SIGTERM);
+    ExpectExit(task, kExitStopped);
+  }
+};
+
+TEST(CollectiveTest, ScaledWhileItTrainsItLosesNothing) {
+  ScaledJob job(SlowConfig());
+  // Two processes, each the home of a shard.
+  job.StartIn(1, kChiefTask);
+  job.StartIn(1, WorkerTask(0));
+  job.WaitForStep(kChiefTask, 30);
+  // Four.
+  job.StartIn(3, WorkerTask(1));
+  job.StartIn(3, WorkerTask(2));
+  for (const int worker : {1, 2}) {
+    job.WaitForLog(kChiefTask, absl::StrCat("worker-", worker, " joined"));
+  }
+  // One.
+  for (const int worker : {2, 1, 0}) job.Stop(WorkerTask(worker));
+  EXPECT_THAT(job.Log(kChiefTask),
+              HasSubstr("shard-1 of worker-0 is from now on shard-1 of chief-0"));
+  const int64_t alone_at = LastReportedStep(job.Log(kChiefTask));
+  job.WaitForStep(kChiefTask, alone_at + 20);
+  // Three.
+  job.StartIn(2, WorkerTask(0));
+  job.StartIn(2, WorkerTask(1));
+  job.WaitForLog(kChiefTask, "shard-1 of chief-0 is from now on shard-1 of worker-0");
+  job.ExpectAllDoneBut({WorkerTask(2)});
+  EXPECT_THAT(job.Log(WorkerTask(1)), HasSubstr("training on cpu"));
+  ExpectNothingLost(job, SlowConfig(), /*workers=*/1);
+}
+
+// The chief takes the job up again where another host has gone for good.
+TEST(CollectiveTest, AChiefComesBackToAJobThatWasScaledDown) {
+  CollectiveJob job(SlowConfig(), /*chief=*/true, Job::Evaluator::kNone);
+  job.StartAll();
+  job.WaitForLog(kChiefTask, "has a replica", 3);
+  job.WaitForStep(kChiefTask, 30);
+  job.process(WorkerTask(1)).Signal(SIGTERM);
+  job.ExpectExit(WorkerTask(1), kExitStopped);
+  job.Kill(kChiefTask);
+  job.Start(kChiefTask);
+  job.ExpectAllDoneBut({WorkerTask(1)});
+  EXPECT_THAT(job.Log(kChiefTask), HasSubstr("adopting the running job at step "));
+  ExpectNothingLost(job, SlowConfig());
+}
+
+TEST(CollectiveTest, AnAsynchronousJobKeepsNoReplicas) {
+  constexpr int kAsynchronousSteps = 10 * kLongSteps;
+  const std::string config =
+      absl::StrReplaceAll(JobConfig(kAsynchronousSteps), {{"save_steps: 100", "save_steps: 100000"},
+                                                          {"batch_size: 32", "batch_size: 240"}}) +
+      "consistency { mode { async {} } }";
+  CollectiveJob job(config, /*chief=*/true, Job::Evaluator::kNone);
+  job.StartAll();
+  job.WaitForStep(job.leader(), 50);
+  job.process(WorkerTask(1)).Signal(SIGTERM);
+  job.ExpectExit(WorkerTask(1), kExitStopped);
+  EXPECT_THAT(job.Log(job.leader()), HasSubstr("shard-2 of worker-1 is from now on shard-2 of"));
+  job.Start(WorkerTask(1));
+  job.ExpectAllDone();
+  job.ExpectTrained(kAsynchronousSteps);
+  EXPECT_THAT(job.Log(job.leader()), Not(HasSubstr("has a replica")));
+  EXPECT_THAT(job.Log(job.leader()), Not(HasSubstr("restored from")));
+}
+
+TEST(CollectiveTest, AFrozenWorkerComesBack) {
+  CollectiveJob job(kLongSteps);
+  job.AddFlag(Role::kChief, "--lease=2");
+  job.StartAll();
+  job.WaitForStep(job.leader(), 50);
+  job.process(WorkerTask(1)).Signal(SIGSTOP);
+  job.WaitForLog(job.leader(), "lost worker-1");
+  job.process(WorkerTask(1)).Signal(SIGCONT);
+  job.ExpectAllDone();
+  job.ExpectTrained(kLongSteps);
+}
+
+TEST(CollectiveTest, EachTaskChoosesHowItsOwnCallsTravel) {
+  CollectiveJob job(kSteps);
+  job.Start(kChiefTask, {"--bulk_socket=tcp"});
+  job.Start(WorkerTask(0), {"--bulk_socket=unix"});
+  job.Start(WorkerTask(1), {"--bulk_socket=memory", "--bulk_connections=2"});
+  job.ExpectAllDone();
+  job.ExpectTrained(kSteps);
+}
+
+// The cluster's address of worker-1 leads to another port, as a Service's may.
+TEST(CollectiveTest, AHostListensOnThePortOfItsFlag) {
+  CollectiveJob job(kSteps);
+  const std::string own = job.Address(WorkerTask(1));
+  const std::string listed = job.Link(kChiefTask, WorkerTask(1)).address();
+  for (const Task& task : job.Trainers()) {
+    std::vector<std::string> flags;
+    if (task == WorkerTask(1)) flags.push_back("--port=" + own.substr(own.rfind(':') + 1));
+    job.Start(task, flags, absl::StrReplaceAll(job.TfConfig(task), {{own, listed}}));
+  }
+  job.ExpectAllDone();
+  job.ExpectTrained(kSteps);
+}
+
+// What the program says of this configuration in a cluster without servers, of which it is `task`.
+ProgramRun RunWithoutServers(const std::string& program, const Task& task,
+                             std::vector<std::string> flags) {
+  flags.push_back("--model_dir=" + JoinPath(FreshDirectory(), "model"));
+  const std::string tf_config = absl::StrCat(
+      R"({"cluster":{"chief":["localhost:1"],"worker":["localhost:2"],"evaluator":["localhost:3"]},)"
+      R"("task":{"type":")",
+      std::string(RoleName(task.role)), R"(","index":)", task.index, "}}");
+  return RunProgram(program, flags, {{"TF_CONFIG", tf_config}}, absl::Seconds(30));
+}
+
+struct Program {
+  std::string name;
+  Task task;
+};
+
+std::string WithTables() {
+  return absl::StrReplaceAll(
+      JobConfig(kSteps),
+      {{"input_shape: [28, 28, 1]",
+        R"(features { name: "user" bag {} } tables { name: "users" dim: 4 })"},
+       {"layers { flatten {} }",
+        R"(layers { inputs: "user" embedding_bag { table: "users" combiner: SUM } })"},
+       {"generated {", R"(generated_ctr {)"}});
+}
+
+TEST(CollectiveErrorsTest, TablesOnWorkersAreRefused) {
+  const std::string path = JoinPath(FreshDirectory(), "config.textproto");
+  ASSERT_TRUE(WriteFileAtomically(path, WithTables()).ok());
+  for (const auto& [program, task] :
+       {Program{"chief", kChiefTask}, Program{"worker", kChiefTask},
+        Program{"worker", WorkerTask(0)}, Program{"evaluator", kEvaluatorTask}}) {
+    ExpectOneError(RunWithoutServers(program, task, {"--config=" + path}), kExitPermanent,
+                   {"model.tables: expected none in a cluster without parameter servers",
+                    R"(found 1, the first "users")"});
+  }
+}
+
+TEST(CollectiveErrorsTest, ScriptsAreRefused) {
+  const std::vector<std::string> script = {"--config=script"};
+  ExpectOneError(RunWithoutServers("chief", kChiefTask, script), kExitPermanent,
+                 {"--config=script: expected a cluster whose workers are scripts, found that this "
+                  "process trains"});
+  for (const Task& task : {kChiefTask, WorkerTask(0)}) {
+    ExpectOneError(RunWithoutServers("worker", task, script), kExitPermanent,
+                   {"--config=script: expected a file"});
+  }
+  ExpectOneError(RunWithoutServers("keelson_agent", WorkerTask(0), {"--script_socket=0"}),
+                 kExitPermanent,
+                 {"cluster: ps: expected at least one address", "where a script is a worker"});
+}
+
+}  // namespace
+}  // namespace keelson
