@@ -43,11 +43,19 @@ void CheckContents(const BulkRequest& message) {
 }
 void CheckContents(const BulkResponse& message) { CheckRows(message.rows); }
 
+// `encoded` begins with the header of `message`.
+void CheckShard(const ByteRope& encoded, const BulkRequest& message) {
+  const absl::StatusOr<uint32_t> shard = ShardOf(encoded);
+  Check(shard.ok() && *shard == message.shard, "the shard is read as the decoder reads it");
+}
+void CheckShard(const ByteRope&, const BulkResponse&) {}
+
 template <typename Message>
 void CheckRoundTrip(const Message& message, size_t payload_bytes) {
   const std::string header = Encode(message, payload_bytes);
   ByteRope rope = Cut(header, 0);
   rope.AppendOwned(std::string(payload_bytes, 'p'));
+  CheckShard(rope, message);
   ByteCursor cursor(rope);
   Message again;
   const absl::StatusOr<size_t> decoded = Decode(&cursor, &again);
@@ -64,6 +72,7 @@ void TestDecoder(absl::string_view bytes, size_t step) {
   const absl::StatusOr<size_t> decoded = Decode(&whole_cursor, &message);
 
   const ByteRope cut = Cut(bytes, step);
+  Check(ShardOf(cut) == ShardOf(whole), "nor does what is read of the header");
   ByteCursor cut_cursor(cut);
   Message cut_message;
   const absl::StatusOr<size_t> cut_decoded = Decode(&cut_cursor, &cut_message);
@@ -89,6 +98,7 @@ std::vector<std::string> Seeds() {
   pull.task_index = 1;
   pull.incarnation = 77;
   pull.membership_secret = 78;
+  pull.shard = 3;
   pull.placement_fingerprint = 88;
   pull.ranges = {{1, 2, 300, WireFormat::kInt8, WireFormat::kBfloat16}, {}};
   BulkRequest push = pull;

@@ -1,5 +1,10 @@
-// libFuzzer program for IDX files. Kinds of input: a plain file; a gzip file; what is compressed in
-// a gzip file. The next byte is the number of dimensions that are expected.
+// libFuzzer program for IDX files, and for what unpacks files. Kinds of input: a plain file; a gzip
+// file; what is compressed in a gzip file; a zstd file; what is compressed in a zstd file. The next
+// byte is the number of dimensions that are expected.
+
+// For ZSTD_getFrameHeader.
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
 
 #include "core/data/idx_file.h"
 #include "core/data/idx_testing.h"
@@ -9,18 +14,39 @@
 namespace keelson {
 namespace {
 
-enum Kind : char { kPlain, kGzip, kContent, kNumKinds };
+enum Kind : char { kPlain, kGzip, kContent, kZstd, kZstdContent, kNumKinds };
 
 constexpr size_t kMaxDeflateRatio = 1032;
+// A block of four bytes may be 128 KiB.
+constexpr size_t kMaxZstdRatio = 1 << 15, kMaxZstdBytes = 256;
 constexpr int kMaxRank = 4;
 
-void TestFile(const std::string& name, absl::string_view content, int rank) {
+// Whether a frame asks for more memory than an input shall take, which up to 128 MiB is right.
+bool AsksForALargeWindow(absl::string_view content) {
+  constexpr absl::string_view kMagic = "\x28\xb5\x2f\xfd";
+  constexpr uint64_t kMost = 1 << 20;
+  for (size_t at = 0; (at = content.find(kMagic, at)) != absl::string_view::npos; ++at) {
+    ZSTD_frameHeader header = {};
+    const absl::string_view frame = content.substr(at);
+    const size_t result = ZSTD_getFrameHeader(&header, frame.data(), frame.size());
+    if (result == 0 && header.windowSize > kMost) return true;
+  }
+  return false;
+}
+
+void TestFile(const std::string& name, absl::string_view content, int rank,
+              size_t max_ratio = kMaxDeflateRatio) {
   const absl::StatusOr<IdxArray> array = ReadIdxFile(InputFile(name, content), rank);
   if (!array.ok()) return;
   int64_t values = 1;
   for (const int64_t dim : array->dims) values *= dim;
   Check(static_cast<int64_t>(array->values.size()) == values, "an array has what its extents say");
-  Check(array->values.size() <= kMaxDeflateRatio * content.size(), "values come out of the file");
+  Check(array->values.size() <= max_ratio * content.size(), "values come out of the file");
+}
+
+void TestZstd(absl::string_view content, int rank) {
+  if (content.size() > kMaxZstdBytes || AsksForALargeWindow(content)) return;
+  TestFile("idx.zst", content, rank, kMaxZstdRatio);
 }
 
 }  // namespace
@@ -31,6 +57,8 @@ std::vector<std::string> Seeds() {
   AddSeeds(kPlain, {content, '\0' + IdxContent({4}, "abcd")}, &seeds);
   AddSeeds(kGzip, {'\2' + GzipContent(absl::string_view(content).substr(1))}, &seeds);
   AddSeeds(kContent, {content}, &seeds);
+  AddSeeds(kZstd, {'\2' + ZstdContent(absl::string_view(content).substr(1))}, &seeds);
+  AddSeeds(kZstdContent, {content}, &seeds);
   return seeds;
 }
 
@@ -43,8 +71,12 @@ void TestInput(uint8_t kind, absl::string_view input) {
       return TestFile("idx", input, rank);
     case kGzip:
       return TestFile("idx.gz", input, rank);
-    default:
+    case kContent:
       return TestFile("idx.gz", GzipContent(input), rank);
+    case kZstd:
+      return TestZstd(input, rank);
+    default:
+      return TestFile("idx.zst", ZstdContent(input), rank, kMaxZstdRatio);
   }
 }
 

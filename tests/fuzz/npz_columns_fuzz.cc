@@ -35,7 +35,7 @@ std::shared_ptr<const RecordMaker> Maker() {
 void TestFile(const std::string& path) {
   const std::shared_ptr<const RecordMaker> maker = Maker();
   absl::Status status;
-  auto file = OpenNpzBlocks(path, *maker);
+  auto file = OpenNpzBlocks(path, maker->needed());
   if (file.ok()) {
     std::vector<std::unique_ptr<BlockFile>> files;
     files.push_back(*std::move(file));
