@@ -1,4 +1,5 @@
-"""Compares values and gradients of every layer and every loss with PyTorch's of the same numbers.
+"""Compares values and gradients of every layer and every loss with PyTorch's of the same numbers, and with those of
+keelson.torch.from_config.
 
 Keelson computes in float32 on the CPU device, PyTorch in double. Skipped where Python has no PyTorch;
 tests/interop/run.sh makes an environment that has it. Needs model_values, which is built with the tests, beside the
@@ -9,6 +10,7 @@ import importlib.util
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
@@ -22,6 +24,9 @@ if HAS_TORCH:
     import numpy as np
     import torch
     from torch_graph import BATCH, Graph
+
+    sys.path.insert(0, f"{programs.REPOSITORY}/python")
+    import keelson.torch as kt
 
 # Of the greatest difference in an array to its greatest value. Rounding to float32 is 6e-8; single layers and losses,
 # sums of up to a hundred products of both signs, stay below 1e-6. The gradient of what a batch norm takes away again,
@@ -164,6 +169,44 @@ def loss_graph(kind: str, fields: Dict[str, Any], weighted: bool) -> "Graph":
     return graph
 
 
+def module_of(graph: "Graph") -> Any:
+    """keelson.torch.from_config's, in doubles, with the graph's variables."""
+    with tempfile.NamedTemporaryFile("w", suffix=".textproto") as file:
+        file.write(f"model {{ {graph.config()} }}")
+        file.flush()
+        module = kt.from_config(file.name).double()
+    variables = {name.split("/", 1)[1]: v for name, v in graph.tensors.items() if name.startswith("variables/")}
+    module.load_state_dict({name: variable.detach() for name, variable in variables.items()}, strict=True)
+    for norm in module.modules():
+        if hasattr(norm, "momentum"):
+            norm.momentum = 1.0  # The averages are the batch's sample then.
+    return module
+
+
+def outcome_of_module(graph: "Graph", is_trained: bool) -> Dict[str, Any]:
+    features: Dict[str, Any] = {}
+    for name, values in graph.tensors.items():
+        kind, feature, *part = name.split("/")
+        if kind == "features" and not part:
+            bag = [graph.tensors.get(f"{name}/{more}") for more in ("offsets", "weights")]
+            features[feature] = values if bag[0] is None else (values, *(more for more in bag if more is not None))
+    labels = {name.split("/")[1]: values for name, values in graph.tensors.items() if name.startswith("labels/")}
+    module = module_of(graph)
+    with torch.no_grad():
+        scores = module.eval()(features)
+    main = graph.losses[0]
+    scores = scores[0] if len(graph.losses) > 1 else scores
+    if main.kind == "IN_BATCH_SOFTMAX":
+        scores = (scores[0] * scores[1]).sum(1, keepdim=True) / main.fields.get("temperature", 1)
+    if not is_trained:
+        return {"scores": scores}
+    loss = module.loss(module.train()(features), labels)
+    loss.backward()
+    gradients = {f"gradients/{name}": parameter.grad for name, parameter in module.named_parameters()}
+    samples = {f"gradients/{name}": buffer for name, buffer in module.named_buffers()}
+    return {"loss": loss, "scores": scores, **gradients, **samples}
+
+
 class Comparison(unittest.TestCase):
     errors: List[Tuple[float, str, str]] = []  # of all tests, each with its model and array
 
@@ -179,11 +222,16 @@ class Comparison(unittest.TestCase):
             if name.startswith("variables/"):
                 name = name.split("/", 1)[1]
                 expected[f"gradients/{name}"] = outcome.samples.get(name, variable.grad)
-        self.assertEqual(sorted(found), sorted(expected), graph.name)
+        self.assert_close(graph, found, expected)
+        self.assert_close(graph, found, outcome_of_module(graph, is_trained=masks_of is None), "from_config: ")
+
+    def assert_close(self, graph: "Graph", found: Dict[str, Any], expected: Dict[str, Any], who: str = "") -> None:
+        if "loss" in expected:
+            self.assertEqual(sorted(found), sorted(expected), who + graph.name)
         for name, tensor in expected.items():
-            with self.subTest(model=graph.name, array=name):
+            with self.subTest(model=graph.name, array=who + name):
                 error = self.error_of(found[name], tensor.detach().numpy())
-                self.errors.append((error, graph.name, name))
+                self.errors.append((error, graph.name, who + name))
                 self.assertLess(error, TOLERANCE, f"\nfound    {found[name]}\nexpected {tensor}")
 
     def error_of(self, found: Any, expected: Any) -> float:

@@ -23,7 +23,7 @@ VARIABLES = (("dense/kernel", (3, 5)), ("dense/scale", (4,)))
 # (partition, block, elements).
 BLOCKS = ((0, 0, 8), (0, 1, 7), (1, 0, 4))
 TOKEN = "the-token-of-the-job"
-PROTOCOL = "5"
+PROTOCOL = "7"
 WORKER = 1000
 SECRET = 0x5EC2E7
 ELEMENTS = sum(elements for _, _, elements in BLOCKS)
@@ -57,6 +57,11 @@ def setUpModule():
         ["protoc", f"-I{protos}", f"--python_out={folder.name}", *(f"keelson/v1/{n}" for n in names)],
         check=True,
     )
+    # The package for scripts has the same name, and another test may have imported it. One with this file comes before it.
+    with open(os.path.join(folder.name, "keelson", "__init__.py"), "x", encoding="utf-8"):
+        pass
+    others = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "keelson"}
+    unittest.addModuleCleanup(sys.modules.update, others)
     sys.path.insert(0, folder.name)
     unittest.addModuleCleanup(sys.path.remove, folder.name)
     from keelson.v1 import cluster_pb2 as cluster
