@@ -20,7 +20,7 @@ from support import CONFIG, PROGRAM, TemporaryDirectoryTest, settings
 from keelson_client import commands
 from keelson_client.errors import ClusterError, ErrorKind
 from keelson_client.kubectl import KubectlProgram
-from keelson_client.manifest import find_tfjob, render
+from keelson_client.manifest import find_job, render
 from keelson_client.training_client import TrainingClient
 
 KUBECTL = shutil.which("kubectl")
@@ -215,7 +215,7 @@ class SubmitTest(ClusterTest):
 class OtherCommandsTest(ClusterTest):
     def setUp(self):
         super().setUp()
-        self.server.put("tfjobs", find_tfjob(render(settings())))
+        self.server.put("tfjobs", find_job(render(settings())))
         self.server.make_pods("mnist")
         self.server.set_condition("mnist", "Running")
 
@@ -290,7 +290,7 @@ class ErrorTest(ClusterTest):
         self.assertIn("cannot list resource", err)
 
     def test_forbidden_log(self):
-        self.server.put("tfjobs", find_tfjob(render(settings())))
+        self.server.put("tfjobs", find_job(render(settings())))
         self.server.make_pods("mnist")
         self.server.refusals["GET pods/log"] = (403, "Forbidden", 'pods "p" is forbidden: no logs')
         code, _, err = self.run_command("logs", "-f", "--name", "mnist", "chief")

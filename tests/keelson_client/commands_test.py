@@ -26,7 +26,7 @@ from support import (
 
 from keelson_client import commands, local_run
 from keelson_client.errors import ClusterError, ErrorKind
-from keelson_client.manifest import find_tfjob, render
+from keelson_client.manifest import find_job, render
 
 LINE = "2026-11-22T08:00:00.1Z hello"
 
@@ -149,7 +149,7 @@ class SubmitTest(CommandTest):
             (("--model_subdir", "."), "/model"),
         ):
             out = self.run_command(*self.SUBMIT, "--pvc", "models", *flags, "--dry_run")[1]
-            job = find_tfjob(list(yaml.safe_load_all(out)))
+            job = find_job(list(yaml.safe_load_all(out)))
             specs = job["spec"]["tfReplicaSpecs"]
             containers = [spec["template"]["spec"]["containers"][0] for spec in specs.values()]
             self.assertEqual(len(containers), 4)
@@ -260,7 +260,9 @@ class SubmitTest(CommandTest):
     def test_bad_input_is_one_line_and_changes_nothing(self):
         for flags, text in (
             (("--config", "/nonexistent"), "--config: /nonexistent: No such file or directory"),
-            (("--ps", "0"), "--ps: expected at least 1 for 3 workers, found 0"),
+            (("--ps", "1", "--workers", "0"), "--workers: expected at least 1 beside 1 parameter servers, found 0"),
+            (("--kind", "pytorch"), "--ps: a PyTorchJob has no parameter servers: expected 0, found 2"),
+            (("--kind", "pytorch", "--ps", "0", "--pvc", "m", "--evaluator"), "--evaluator: a PyTorchJob has none"),
             (("--name", "Mnist"), 'submit: metadata.name: Invalid value: "Mnist"'),
             (("--name", "a" * 60), "submit: metadata.name"),
             (("--image", ""), "--image: expected an image that the cluster can pull, found none"),
@@ -469,7 +471,7 @@ class OtherCommandsTest(CommandTest):
     def test_wait_over_the_loss_of_pods(self):
         lost = condition("Failed", message="TFJob default/mnist has failed because 1 PS replica(s) failed.")
         self.kubectl.put({**tfjob(), "status": {"conditions": [lost]}})
-        self.kubectl.objects["tfjob", "mnist"]["spec"] = find_tfjob(render(settings()))["spec"]
+        self.kubectl.objects["tfjob", "mnist"]["spec"] = find_job(render(settings()))["spec"]
         self.clock.at(9, lambda: self.kubectl.put(tfjob("Succeeded")))
         err = self.check(["wait", "--resubmit", "1"], 0, "")[2]
         self.assertIn("keelson: job mnist: Succeeded: succeeded\n", err)

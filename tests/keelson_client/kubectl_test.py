@@ -59,6 +59,11 @@ class ErrorKindTest(unittest.TestCase):
             message = self.check(text, ErrorKind.NO_OPERATOR)
             self.assertTrue(message.startswith("the TFJob operator is not installed: "), message)
 
+    def test_no_operator_of_pytorch_jobs(self):
+        text = 'error: unable to recognize "STDIN": no matches for kind "PyTorchJob" in version "kubeflow.org/v1"'
+        expected = "the PyTorchJob operator is not installed: the cluster does not know pytorchjobs.kubeflow.org; "
+        self.assertTrue(self.check(text, ErrorKind.NO_OPERATOR).startswith(expected))
+
     def test_refused_objects(self):
         self.check('Error from server (AlreadyExists): configmaps "m" already exists', ErrorKind.EXISTS)
         denied = (

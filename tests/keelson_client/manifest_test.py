@@ -6,13 +6,15 @@ import yaml
 from support import CONFIG, settings
 
 from keelson_client.errors import InputError
-from keelson_client.manifest import check_documents, find_tfjob, render
+from keelson_client.manifest import check_documents, find_job, render
 from keelson_client.settings import Mount, Resources, Toleration
+from tfjob_api.job_document import replica_specs
+from tfjob_api.job_kind import PYTORCH_JOB
 from tfjob_api.yaml_text import to_yaml
 
 
 def specs(documents):
-    return find_tfjob(documents)["spec"]["tfReplicaSpecs"]
+    return replica_specs(find_job(documents))
 
 
 def of_kind(documents, kind):
@@ -31,6 +33,11 @@ VARIANTS = {
     "whole": settings(),
     "alone": settings(ps=0, workers=0),
     "no chief": settings(chief=False),
+    "no servers": settings(ps=0, gpus=1),
+    "workers alone": settings(ps=0, chief=False),
+    "no servers, no claim": settings(ps=0, model_claim=None),
+    "pytorch": settings(kind=PYTORCH_JOB, ps=0),
+    "pytorch alone": settings(kind=PYTORCH_JOB, ps=0, workers=0, model_claim=None),
     "no claim": settings(model_claim=None),
     "no config": settings(config=""),
     "static": settings(dynamic_workers=False, namespace="ml"),
@@ -102,7 +109,7 @@ class EveryVariantTest(unittest.TestCase):
                 self.assertEqual(has_config, bool(variant.config))
                 model_dir = "/model/mnist" if variant.model_claim else "/model"
                 self.assertIn(f"--model_dir={model_dir}", container["args"])
-                self.assertEqual(container["ports"][0], {"name": "tfjob-port", "containerPort": 2222})
+                self.assertEqual(container["ports"][0], {"name": variant.kind.port_name, "containerPort": variant.kind.port})
 
         self.check(check)
 
@@ -221,7 +228,7 @@ class SettingTest(unittest.TestCase):
 
     def test_run_policy(self):
         def policy(**changes):
-            return find_tfjob(render(settings(**changes)))["spec"]["runPolicy"]
+            return find_job(render(settings(**changes)))["spec"]["runPolicy"]
 
         self.assertEqual(policy(ttl_seconds=None, clean_pod_policy="All"), {"cleanPodPolicy": "All"})
         limits = policy(deadline_seconds=60, backoff_limit=0)
@@ -272,7 +279,7 @@ class SettingTest(unittest.TestCase):
         def is_dynamic(**changes):
             documents = render(settings(**changes))
             has_flags = any("_hosts=" in a for c in containers(documents).values() for a in c["args"])
-            dynamic = find_tfjob(documents)["spec"].get("enableDynamicWorker", False)
+            dynamic = find_job(documents)["spec"].get("enableDynamicWorker", False)
             self.assertEqual(dynamic, has_flags)
             return dynamic
 
@@ -284,7 +291,7 @@ class SettingTest(unittest.TestCase):
 
     def test_hosts_of_ones_own_stand_alone(self):
         documents = render(settings(arguments=("--ps_hosts=a:1,b:1",)))
-        self.assertNotIn("enableDynamicWorker", find_tfjob(documents)["spec"])
+        self.assertNotIn("enableDynamicWorker", find_job(documents)["spec"])
         hosts = [a for a in containers(documents)["Chief"]["args"] if "_hosts" in a]
         self.assertEqual(hosts, ["--ps_hosts=a:1,b:1"])
 
@@ -304,7 +311,7 @@ class SettingTest(unittest.TestCase):
     def test_dynamic_roles_find_each_other_by_name(self):
         def hosts(**changes):
             documents = render(settings(**changes))
-            self.assertIs(find_tfjob(documents)["spec"]["enableDynamicWorker"], True)
+            self.assertIs(find_job(documents)["spec"]["enableDynamicWorker"], True)
             return {
                 kind: [flag for flag in container["args"] if "_hosts=" in flag]
                 for kind, container in containers(documents).items()

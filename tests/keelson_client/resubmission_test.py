@@ -5,7 +5,7 @@ import unittest
 from support import FakeClock, FakeKubectl, condition, ended_pod, pod, settings, tfjob
 
 from keelson_client.errors import ClusterError, ErrorKind
-from keelson_client.manifest import find_tfjob, render
+from keelson_client.manifest import find_job, render
 from keelson_client.replica_pods import read_pod
 from keelson_client.resubmission import Resubmission, countdown, lost_pods
 from keelson_client.training_client import TrainingClient
@@ -90,7 +90,7 @@ class ResubmissionTest(unittest.TestCase):
         self.assertEqual(self.job["metadata"]["uid"], "uid-mnist")
         self.assertNotIn("status", self.job)
         self.assertNotIn("resourceVersion", self.job["metadata"])
-        self.assertEqual(self.job["spec"], find_tfjob(documents)["spec"])
+        self.assertEqual(self.job["spec"], find_job(documents)["spec"])
         for (kind, name), document in wanted.items():
             created = self.kubectl.objects[kind.lower(), name]
             self.assertEqual(created.get("spec"), document.get("spec"), kind)

@@ -9,7 +9,7 @@ import unittest
 from manifest_test import VARIANTS, containers
 from support import REPOSITORY
 
-from keelson_client.manifest import find_tfjob, render
+from keelson_client.manifest import find_job, render
 from tfjob_api.yaml_text import to_yaml
 from tfjob_local.kubelet.program_flags import PROGRAMS, read_flags
 
@@ -60,7 +60,7 @@ class SchemaTest(unittest.TestCase):
 
     def test_a_misspelt_field_would_be_seen(self):
         documents = render(VARIANTS["alone"])
-        find_tfjob(documents)["spec"]["runPolicy"]["ttlSeconds"] = 1
+        find_job(documents)["spec"]["runPolicy"]["ttlSeconds"] = 1
         self.assertEqual(len(self.check(documents)), 1)
 
 

@@ -9,6 +9,7 @@ from support import settings
 from keelson_client import options
 from keelson_client.errors import InputError
 from keelson_client.settings import MAX_CONFIG_BYTES, Mount, Resources, Toleration, check_settings
+from tfjob_api.job_kind import PYTORCH_JOB
 
 
 class SettingsTest(unittest.TestCase):
@@ -33,15 +34,36 @@ class SettingsTest(unittest.TestCase):
         self.assertFalse(settings(evaluator=False).has_evaluator)
 
     def test_replicas(self):
-        self.refuse("--ps: expected at least 1 for 3 workers, found 0", ps=0)
+        check_settings(settings(ps=0))
         self.refuse("--workers: expected at least 1 beside 2 parameter servers, found 0", workers=0)
         self.refuse("--gpus: expected a whole number >= 0, found -1", gpus=-1)
         self.refuse("nothing would run", ps=0, workers=0, chief=False)
         self.refuse("--gpus: of each worker", ps=0, workers=0, gpus=1)
 
+    def test_who_trains(self):
+        beside_servers, collective = settings(), settings(ps=0)
+        self.assertEqual([beside_servers.trains(t) for t in ("Chief", "Worker", "PS")], [False, True, False])
+        self.assertEqual([collective.trains(t) for t in ("Chief", "Worker", "Evaluator")], [True, True, False])
+        self.assertTrue(collective.has_evaluator)
+        # The chief alone is no cluster, and computes as it did.
+        self.assertFalse(settings(ps=0, workers=0).trains("Chief"))
+
+    def test_a_pytorch_job(self):
+        job = settings(kind=PYTORCH_JOB, ps=0)
+        check_settings(job)
+        self.assertFalse(job.has_evaluator)
+        self.assertFalse(job.has_dynamic_workers)
+        self.assertTrue(job.has_job_token)
+        self.assertEqual([job.trains(t) for t in ("Master", "Worker")], [True, True])
+        check_settings(settings(kind=PYTORCH_JOB, ps=0, workers=0))
+        self.assertTrue(settings(kind=PYTORCH_JOB, ps=0, workers=0).trains("Master"))
+        self.refuse("--ps: a PyTorchJob has no parameter servers: expected 0, found 2", kind=PYTORCH_JOB, ps=2)
+        self.refuse("--evaluator: a PyTorchJob has none", kind=PYTORCH_JOB, ps=0, evaluator=True)
+        self.refuse("--dashboard: the evaluator serves it", kind=PYTORCH_JOB, ps=0, dashboard=True)
+
     def test_evaluator(self):
         self.refuse("--evaluator: it reads snapshots", evaluator=True, model_claim=None)
-        self.refuse("--evaluator: without parameter servers", evaluator=True, ps=0, workers=0)
+        self.refuse("--evaluator: without workers", evaluator=True, ps=0, workers=0)
         self.refuse("--dashboard: the evaluator serves it", dashboard=True, evaluator=False)
 
     def test_dynamic_workers(self):

@@ -162,7 +162,8 @@ class FakeKubectl:
             return self._run_for_each(verb, arguments)
         if "," in arguments[1]:
             return self._list_all(arguments)
-        kind = {"tfjobs.kubeflow.org": "tfjob", "pods": "pod"}.get(arguments[1], arguments[1])
+        kinds = {"tfjobs.kubeflow.org": "tfjob", "pytorchjobs.kubeflow.org": "pytorchjob", "pods": "pod"}
+        kind = kinds.get(arguments[1], arguments[1])
         self._raise(verb, kind)
         name = arguments[2] if len(arguments) > 2 and not arguments[2].startswith("-") else ""
         if not name:

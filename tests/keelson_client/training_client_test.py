@@ -8,7 +8,7 @@ from fake_api_server import pod_labels
 from support import CONFIG, FakeClock, FakeKubectl, FakeStream, condition, ended_pod, pod, settings, tfjob
 
 from keelson_client.errors import ClusterError, ErrorKind, InputError, JobFailedError
-from keelson_client.manifest import find_tfjob, render
+from keelson_client.manifest import find_job, render
 from keelson_client.settings import Mount
 from keelson_client.training_client import TrainingClient
 
@@ -66,13 +66,13 @@ class CreateTest(ClientTest):
         self.assertEqual(list(created["spec"]["tfReplicaSpecs"]), ["PS", "Worker"])
 
     def test_from_a_document(self):
-        job = find_tfjob(render(settings(config="")))
+        job = find_job(render(settings(config="")))
         self.client.create_job(job, namespace="other")
         self.assertIn(("tfjob", "mnist"), self.kubectl.objects)
         self.assertEqual({namespace for namespace, _ in self.kubectl.calls}, {"other"})
 
     def test_the_documents_namespace_counts(self):
-        self.client.create_job(find_tfjob(render(settings(config="", namespace="own"))))
+        self.client.create_job(find_job(render(settings(config="", namespace="own"))))
         self.assertEqual({namespace for namespace, _ in self.kubectl.calls}, {"own"})
 
     def test_companions_belong_to_the_job(self):
@@ -150,12 +150,12 @@ class CreateTest(ClientTest):
         self.assertEqual(self.kubectl.calls, [])
 
     def test_other_kinds(self):
-        with self.assertRaisesRegex(InputError, 'job_kind: expected TFJob, found "PyTorchJob"'):
-            TrainingClient(job_kind="PyTorchJob")
+        with self.assertRaisesRegex(InputError, 'job_kind: expected one of TFJob, PyTorchJob, found "MPIJob"'):
+            TrainingClient(job_kind="MPIJob")
 
 
 def _nameless():
-    job = find_tfjob(render(settings(config="")))
+    job = find_job(render(settings(config="")))
     job["metadata"] = {"generateName": "mnist-"}
     return job
 

@@ -3,7 +3,7 @@
 import unittest
 
 import support  # Puts deploy/ on sys.path.
-from tfjob_api.model import Container, ContainerPort, ReplicaSpec, TFJob
+from tfjob_api.model import Container, ContainerPort, ReplicaSpec, TrainingJob
 from tfjob_api.naming import (
     cluster_addresses,
     is_leader,
@@ -21,7 +21,7 @@ assert support.REPOSITORY
 
 def job(**replicas):
     specs = {t: ReplicaSpec(t, number, "Never", Container()) for t, number in replicas.items()}
-    return TFJob("mnist", "team", specs)
+    return TrainingJob("mnist", "team", specs)
 
 
 class NameTest(unittest.TestCase):
@@ -47,7 +47,7 @@ class NameTest(unittest.TestCase):
             "Evaluator": ReplicaSpec("Evaluator", 0, "Never", Container()),
         }
         self.assertEqual(
-            cluster_addresses(TFJob("mnist", "team", specs)),
+            cluster_addresses(TrainingJob("mnist", "team", specs)),
             {
                 "PS": ["mnist-ps-0.team.svc:22221", "mnist-ps-1.team.svc:22221"],
                 "Worker": ["mnist-worker-0.team.svc:2222"],

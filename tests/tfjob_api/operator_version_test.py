@@ -3,6 +3,7 @@
 import unittest
 
 import support  # Puts deploy/ on sys.path.
+from tfjob_api.job_kind import TF_JOB
 from tfjob_api.operator_version import NEWEST, OperatorVersion
 
 assert support.REPOSITORY
@@ -40,7 +41,7 @@ class ApiVersionTest(unittest.TestCase):
         for api_version in ("v1alpha2", "v1beta1", "v1beta2"):
             version = OperatorVersion.for_api_version(api_version)
             self.assertFalse(version.evaluator_in_cluster)
-            self.assertEqual(version.default_clean_pod_policy, "Running")
+            self.assertEqual(TF_JOB.default_clean_pod_policy(version), "Running")
 
     def test_unknown(self):
         with self.assertRaises(ValueError) as raised:
@@ -73,13 +74,20 @@ class BehaviourTest(unittest.TestCase):
         "restarting_subject": {"0.3.0": "TFJob", "1.6.0": "job"},
         "counts_terminating_as_failed": {"0.3.0": False, "1.7.0": True},
         "names_failing_replica_type": {"0.3.0": False, "1.8.0": True},
-        "default_clean_pod_policy": {"0.3.0": "Running", "1.6.0": "None"},
         "cleans_up_after_limits": {"0.3.0": True, "1.7.0": False, "1.9.4": True},
         "forgets_the_deadline": {"0.3.0": False, "1.3.0": True},
         "knows_suspend": {"0.3.0": False, "1.7.0": True},
         "knows_managed_by": {"0.3.0": False, "1.9.0": True},
         "wants_dns_1035_name": {"0.3.0": False, "1.6.0": True},
         "reads_policies_beside_run_policy": {"0.3.0": True, "1.2.0": False},
+        "master_has_its_name": {"0.3.0": False, "1.4.0": True},
+        "waits_for_master": {"0.3.0": False, "1.4.0": True},
+        "gives_up_waiting": {"0.3.0": False, "1.7.0": True},
+        "knows_elastic_policy": {"0.3.0": False, "1.4.0": True},
+        "one_elastic_worker_is_enough": {"0.3.0": False, "1.6.0": True},
+        "has_torchrun_variables": {"0.3.0": False, "1.7.0": True},
+        "always_has_nproc_per_node": {"0.3.0": False, "1.8.0": True},
+        "fails_while_others_run": {"0.3.0": True, "1.5.0": False},
     }
     VERSIONS = (
         "0.3.0", "0.4.0", "0.5.3", "1.0.0", "1.1.0", "1.2.1", "1.3.0", "1.4.0", "1.5.0", "1.5.9", "1.6.0",

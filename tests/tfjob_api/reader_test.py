@@ -62,6 +62,8 @@ class JobTest(ManifestTest):
         self.assertEqual(spec.port, 22223)
 
     def test_replicas_in_place_of_the_manifests(self):
+        read = self.read(manifest(replica("PS"), replica("Worker")), replicas={"PS": 0})
+        self.assertEqual(list(read.job.replica_specs), ["Worker"])
         read = self.read(manifest(replica("PS"), replica("Worker")), replicas={"PS": 3, "Worker": 5})
         self.assertEqual((read.job.replicas("PS"), read.job.replicas("Worker")), (3, 5))
         self.assertEqual(read.document["spec"]["tfReplicaSpecs"]["PS"]["replicas"], 3)
@@ -165,7 +167,7 @@ class DocumentTest(ManifestTest):
     def test_errors_name_the_source(self):
         with self.assertRaises(ManifestError) as caught:
             read_documents([{"kind": "Pod"}], "generated manifest")
-        self.assert_error(caught.exception, "generated manifest: expected a TFJob, found Pod")
+        self.assert_error(caught.exception, "generated manifest: expected a TFJob or a PyTorchJob, found Pod")
 
 
 class ValueTest(ManifestTest):

@@ -30,9 +30,21 @@ class SchemaTest(unittest.TestCase):
     def test_job(self):
         # The published one is without the status, which is the operator's.
         self.assert_fields(schema.JOB, [*self.job, "status"])
-        self.assert_fields(schema.JOB_SPEC, self.spec)
+        self.assert_fields(schema.JOB_SPEC["TFJob"], self.spec)
         self.assert_fields(schema.RUN_POLICY, self.spec["runPolicy"]["properties"])
         self.assert_fields(schema.REPLICA_SPEC, self.replica)
+
+    def test_pytorch_job(self):
+        job = published_schemas()["kubeflow.org/v1", "PyTorchJob"]["properties"]
+        spec = job["spec"]["properties"]
+        self.assert_fields(schema.JOB, [*job, "status"])
+        self.assert_fields(schema.JOB_SPEC["PyTorchJob"], spec)
+        self.assert_fields(schema.RUN_POLICY, spec["runPolicy"]["properties"])
+        policy = spec["elasticPolicy"]["properties"]
+        self.assert_fields(schema.ELASTIC_POLICY, policy)
+        self.assert_fields(schema.RDZV_CONF, policy["rdzvConf"]["items"]["properties"])
+        replica = part(job["spec"], "pytorchReplicaSpecs", "*")
+        self.assertEqual(replica, part(published_schemas()["kubeflow.org/v1", "TFJob"], "spec", "tfReplicaSpecs", "*"))
 
     def test_pod(self):
         self.assert_fields(schema.POD_TEMPLATE, self.replica["template"]["properties"])

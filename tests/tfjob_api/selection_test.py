@@ -17,48 +17,48 @@ class SelectionTest(ManifestTest):
         self.assertRegex(self.read(text, job_name="b-").job.name, "^b-.....$")
 
     def test_several(self):
-        self.assert_refused(self.BOTH, "expected one TFJob, found a, b; choose one with --job NAME")
+        self.assert_refused(self.BOTH, "expected one job, found a, b; choose one with --job NAME")
 
     def test_several_of_one_name(self):
         text = self.BOTH.replace("name: b", "name: a")
         for job_name in ("", "a"):
-            self.assert_refused(text, "expected one TFJob, found a, a", job_name=job_name)
+            self.assert_refused(text, "expected one job, found a, a", job_name=job_name)
 
     def test_none_of_that_name(self):
-        self.assert_refused(self.BOTH, 'expected a TFJob named "c", found a, b', job_name="c")
+        self.assert_refused(self.BOTH, 'expected a TFJob or a PyTorchJob named "c", found a, b', job_name="c")
         self.assert_refused(
-            "kind: TFJob\n", 'expected a TFJob named "c", found one without a name', job_name="c"
+            "kind: TFJob\n", 'expected a TFJob or a PyTorchJob named "c", found one without a name', job_name="c"
         )
 
 
 class OtherKindsTest(ManifestTest):
     def test_no_job(self):
-        self.assert_refused("kind: Pod\n", "expected a TFJob, found Pod")
+        self.assert_refused("kind: Pod\n", "expected a TFJob or a PyTorchJob, found Pod")
         self.assert_refused(
             "kind: Service\nmetadata: {name: s}\n---\nkind: ConfigMap\n",
-            "expected a TFJob, found Service s, ConfigMap",
+            "expected a TFJob or a PyTorchJob, found Service s, ConfigMap",
         )
-        self.assert_refused("kind: List\nitems: []\n", "expected a TFJob, found no document")
+        self.assert_refused("kind: List\nitems: []\n", "expected a TFJob or a PyTorchJob, found no document")
 
     def test_jobs_of_other_frameworks(self):
-        for kind in ("PyTorchJob", "MPIJob", "XGBoostJob"):
+        for kind in ("JAXJob", "MPIJob", "XGBoostJob"):
             self.assert_refused(
                 f"kind: {kind}\nmetadata: {{name: j}}\n",
-                f"expected a TFJob, found {kind} j: a job of another framework",
+                f"expected a TFJob or a PyTorchJob, found {kind} j: a job of another framework",
             )
 
     def test_what_runs_on_kubernetes_alone(self):
         for kind in ("JobSet", "TrainJob", "StatefulSet"):
             self.assert_refused(
                 f"kind: Service\n---\nkind: {kind}\nmetadata: {{name: j}}\n",
-                f"expected a TFJob, found {kind} j: it runs on Kubernetes alone; write the job as a TFJob",
+                f"expected a TFJob or a PyTorchJob, found {kind} j: it runs on Kubernetes alone; write the job as a TFJob",
             )
 
     def test_katib_experiment(self):
         self.assert_refused(
             "kind: Experiment\nmetadata: {name: e}\n"
             "spec: {trialTemplate: {trialSpec: {kind: TFJob}, trialParameters: [{name: lr}, {name: m}]}}\n",
-            "expected a TFJob, found Experiment e: to run one trial, put its spec.trialTemplate.trialSpec "
+            "expected a TFJob or a PyTorchJob, found Experiment e: to run one trial, put its spec.trialTemplate.trialSpec "
             "into a file, with a metadata.name and values for ${trialParameters.lr}, ${trialParameters.m}",
         )
 
@@ -70,6 +70,6 @@ class OtherKindsTest(ManifestTest):
         ):
             self.assert_refused(
                 f"kind: Experiment\n{spec}\n",
-                "expected a TFJob, found Experiment: to run one trial, put its spec.trialTemplate.trialSpec "
+                "expected a TFJob or a PyTorchJob, found Experiment: to run one trial, put its spec.trialTemplate.trialSpec "
                 "into a file, with a metadata.name",
             )

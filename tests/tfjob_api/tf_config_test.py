@@ -3,7 +3,7 @@
 import unittest
 
 import support  # Puts deploy/ on sys.path.
-from tfjob_api.model import Container, ContainerPort, ReplicaSpec, TFJob
+from tfjob_api.model import Container, ContainerPort, ReplicaSpec, TrainingJob
 from tfjob_api.naming import cluster_addresses
 from tfjob_api.operator_version import NEWEST, OperatorVersion
 from tfjob_api.tf_config import TfConfig
@@ -18,7 +18,7 @@ def job(namespace="ns3", dynamic_workers=False, ports=None, **replicas):
         port = (ports or {}).get(replica_type)
         container = Container(ports=(ContainerPort(port, "tfjob-port"),) if port else ())
         specs[replica_type] = ReplicaSpec(replica_type, number, "Never", container)
-    return TFJob("j", namespace, specs, dynamic_workers=dynamic_workers)
+    return TrainingJob("j", namespace, specs, dynamic_workers=dynamic_workers)
 
 
 def render(of_job, replica_type, index=0, version=NEWEST, domain=""):

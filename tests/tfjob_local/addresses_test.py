@@ -6,7 +6,7 @@ import unittest
 from unittest import mock
 
 import support  # Sets the path that the next imports need.
-from tfjob_api.model import Container, ContainerPort, ReplicaSpec, TFJob
+from tfjob_api.model import Container, ContainerPort, ReplicaSpec, TrainingJob
 from tfjob_local import addresses
 from tfjob_local.addresses import (
     DASHBOARD_PORT,
@@ -15,6 +15,7 @@ from tfjob_local.addresses import (
     DashboardPorts,
     FreePorts,
     LoopbackAliases,
+    OwnHosts,
     Reservations,
 )
 
@@ -26,7 +27,7 @@ def job(ports=None, **replicas):
         port = (ports or {}).get(replica_type)
         container = Container(ports=(ContainerPort(port, "tfjob-port"),) if port else ())
         specs[replica_type] = ReplicaSpec(replica_type, count, "Never", container)
-    return TFJob("j", "default", specs)
+    return TrainingJob("j", "default", specs)
 
 
 def free_port():
@@ -38,6 +39,47 @@ def free_port():
 class AddressTest(unittest.TestCase):
     def setUp(self):
         self.reservations = self.enterContext(Reservations())
+
+
+class OwnHostsTest(AddressTest):
+    """A port may be taken on all addresses: no two jobs here have the same."""
+
+    def test_each_replica_has_a_host_of_its_own_and_the_manifests_port(self):
+        port = free_port()
+        found = AddressBook(OwnHosts(self.reservations)).of(job({"Worker": port, "Master": port}, Master=1, Worker=2))
+        everywhere = [address.split(":") for address in found["Master"] + found["Worker"]]
+        self.assertEqual({int(number) for _, number in everywhere}, {port})
+        self.assertEqual(len({host for host, _ in everywhere}), 3)
+        for host, _ in everywhere:
+            self.assertRegex(host, r"^127\.")
+
+    def test_another_port_where_a_program_listens_everywhere(self):
+        with socket.socket() as server:
+            server.bind(("0.0.0.0", 0))
+            server.listen()
+            taken = server.getsockname()[1]
+            found = OwnHosts(self.reservations).allocate([taken, taken])
+        ports = {int(address.split(":")[1]) for address in found}
+        self.assertEqual(len(ports), 1)
+        self.assertNotIn(taken, ports)
+
+    def test_more_replicas_have_the_port_that_the_first_one_listens_on_everywhere(self):
+        book, port = AddressBook(OwnHosts(self.reservations)), free_port()
+        first = book.of(job({"Worker": port}, Worker=1))["Worker"]
+        with socket.socket() as server:
+            server.bind(("0.0.0.0", port))
+            server.listen()
+            found = book.of(job({"Worker": port}, Worker=3))["Worker"]
+        self.assertEqual(found[:1], first)
+        self.assertEqual({address.split(":")[1] for address in found}, {str(port)})
+        self.assertEqual(len(set(found)), 3)
+
+    def test_another_port_where_another_launcher_has_it(self):
+        port = free_port()
+        OwnHosts(self.reservations).allocate([port])
+        with Reservations() as other:
+            (address,) = OwnHosts(other).allocate([port])
+        self.assertNotEqual(int(address.split(":")[1]), port)
 
 
 class FreePortsTest(AddressTest):

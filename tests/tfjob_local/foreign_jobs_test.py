@@ -149,9 +149,9 @@ class ForeignJobsTest(support.LauncherTest):
         )
 
     def test_a_job_without_servers(self):
-        code, _, _ = self.dry_run(MIRRORED)
-        self.assertEqual(code, 2)
-        self.assertIn("spec.tfReplicaSpecs.PS: expected 1 replica or more", self.errors)
+        code, arguments, _ = self.dry_run(MIRRORED)
+        self.assertEqual(code, 0, self.errors)
+        self.assertEqual(sorted(arguments), ["worker-0", "worker-1"])
         code, arguments, warnings = self.dry_run(MIRRORED, "--ps=2")
         self.assertEqual(code, 0, self.errors)
         self.assertEqual(sorted(arguments), ["ps-0", "ps-1", "worker-0", "worker-1"])

@@ -28,10 +28,10 @@ def reference(kind, name, key="", optional=False):
 
 
 class EnvironmentTest(kubelet_support.WarningsTest):
-    def build(self, *variables, sources=(), tf_config=None, **container):
+    def build(self, *variables, sources=(), operators=None, **container):
         builder = EnvironmentBuilder("PS", OBJECTS, FACTS, self.warn)
         return builder.build(
-            Container(environment=variables, environment_sources=sources, **container), tf_config
+            Container(environment=variables, environment_sources=sources, **container), operators or {}
         )
 
     def value(self, **source):
@@ -139,7 +139,7 @@ class EnvironmentTest(kubelet_support.WarningsTest):
 
     def test_tf_config_comes_last(self):
         variables = kubelet_support.env(TF_CONFIG="mine", A="$(TF_CONFIG)")
-        self.assertEqual(self.build(*variables, tf_config="{}"), {"TF_CONFIG": "{}", "A": "mine"})
+        self.assertEqual(self.build(*variables, operators={"TF_CONFIG": "{}"}), {"TF_CONFIG": "{}", "A": "mine"})
         self.assertEqual(self.build(*variables)["TF_CONFIG"], "mine")
 
 

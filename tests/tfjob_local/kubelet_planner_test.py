@@ -66,9 +66,10 @@ class PlannerTest(support.TemporaryDirectoryTest):
         )
 
     def plan(self, *specs, index=0, planner=None, **settings):
-        """Plans one replica of the first type; a worker is added so that the job is not a single replica."""
+        """Plans one replica of the first type; a worker and a server are added so that the job is not a single
+        replica."""
         if sum(each.replicas for each in specs) == 1 and specs[0].type != "Worker":
-            specs += (spec("Worker"),)
+            specs += (spec("Worker"), *(spec(other) for other in ("PS",) if specs[0].type != other))
         tfjob = specs[0] if not hasattr(specs[0], "container") else job(*specs)
         self.used = planner or self.planner(**settings)
         return self.used.plan(tfjob, addresses(tfjob), specs[0].type, index)

@@ -27,18 +27,20 @@ class FakeContainer:
 
 
 class PodRunTest(unittest.TestCase):
-    def begin(self, policy="Never", init=(), backoff=None, start_at=0.0, grace=30.0):
+    def begin(self, policy="Never", init=(), backoff=None, start_at=0.0, grace=30.0, waits_for=""):
         self.now = 0.0
         self.started = []
         self.events = []
         processes = [ProcessPlan(name, ("x",), {}, "/") for name in (*init, "tensorflow")]
-        plan = PodPlan(processes[-1], tuple(processes[:-1]), policy, grace)
+        plan = PodPlan(processes[-1], tuple(processes[:-1]), policy, grace, waits_for=waits_for)
+        self.running = set()
         self.failed_inits = []
         tools = PodTools(
             lambda: self.now,
             backoff or Backoff.lenient(),
             self.events.append,
             lambda *names: self.failed_inits.append(names),
+            lambda name: name in self.running,
         )
         self.pod = Pod("job-worker-1", "Worker", 1, 1)
         self.run_ = PodRun(self.pod, plan, self.start, tools, start_at)
@@ -66,6 +68,29 @@ class PodRunTest(unittest.TestCase):
             self.assertEqual(self.state(), (Phase.SUCCEEDED, 0, 0))
             self.assertFalse(self.run_.step())
             self.assertIsNone(self.run_.next_due())
+
+    def test_it_waits_for_another_replica_before_its_first_container_alone(self):
+        self.begin("OnFailure", init=("fetch",), waits_for="master-0")
+        self.assertEqual((self.started, self.pod.phase), ([], Phase.PENDING))
+        # The other's start is not a matter of time.
+        self.assertIsNone(self.run_.next_due())
+        self.now += 1000
+        self.assertFalse(self.run_.step())
+        self.running.add("master-0")
+        self.assertTrue(self.run_.step())
+        self.running.clear()
+        self.end(0)
+        self.run_.step()
+        self.end(1)
+        self.now += 100
+        self.run_.step()
+        names = [container.name for container in self.started]
+        self.assertEqual(names, ["init fetch", "tensorflow", "tensorflow again"])
+
+    def test_what_waits_can_be_deleted(self):
+        self.begin(waits_for="master-0")
+        self.run_.delete()
+        self.assertTrue(self.run_.gone)
 
     def test_failure_without_restart_in_place(self):
         for policy in ("Never", "ExitCode"):

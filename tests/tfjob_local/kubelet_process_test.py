@@ -50,11 +50,17 @@ class ProcessTest(support.TemporaryDirectoryTest):
         self.assertEqual(self.read("log"), "3\n4\n")
 
     def test_environment(self):
-        foreign = {"TF_CONFIG": "theirs", "JOB_COMPLETION_INDEX": "3", "KEEP": "1"}
-        with unittest.mock.patch.dict(os.environ, foreign):
-            script = 'echo "$A|$TF_CONFIG|$JOB_COMPLETION_INDEX|$KEEP"'
-            self.ended(self.start(script, environment={"A": "b"}, is_keelsons=True))
-        self.assertEqual(self.read("log"), "b|||1\n")
+        foreign = dict.fromkeys(
+            (
+                "TF_CONFIG", "JOB_COMPLETION_INDEX", "RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT",
+                "PET_NNODES", "TORCHELASTIC_USE_AGENT_STORE", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+            ),
+            "theirs",
+        )  # fmt: skip
+        with unittest.mock.patch.dict(os.environ, {**foreign, "RANKS": "1"}):
+            script = "env | grep -e theirs -e ^A= -e ^RANK | sort"
+            self.ended(self.start(script, environment={"A": "b", "RANK": "0"}, is_keelsons=True))
+        self.assertEqual(self.read("log"), "A=b\nRANK=0\nRANKS=1\n")
 
     def test_environment_of_the_manifests_commands(self):
         users = {

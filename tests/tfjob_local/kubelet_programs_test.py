@@ -8,6 +8,7 @@ from kubelet_support import spec
 from tfjob_api.model import ADDED_SERVERS, Container
 from tfjob_local.kubelet.plan import PlanError
 from tfjob_local.kubelet.programs import ImageMap, ProgramResolver, Words
+from tfjob_local.kubelet.scripts import Scripts
 
 
 class ProgramsTest(kubelet_support.WarningsTest):
@@ -18,7 +19,9 @@ class ProgramsTest(kubelet_support.WarningsTest):
         self.write_script("bin/keelson_ckpt", "")
 
     def resolver(self, *rules):
-        return ProgramResolver(ImageMap.parse(rules, self.path("bin")), self.warn, lambda: False)
+        return ProgramResolver(
+            ImageMap.parse(rules, self.path("bin")), self.warn, lambda: False, Scripts(self.path("python"), self.path("bin")), False
+        )
 
     def resolve(self, replica_type, words, rules=(), alone=False, image="keelson"):
         replica_spec = spec(replica_type, image=image)

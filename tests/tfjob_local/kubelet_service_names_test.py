@@ -2,6 +2,7 @@
 
 import kubelet_support
 from kubelet_support import addresses, job, spec
+from tfjob_api.job_kind import PYTORCH_JOB
 from tfjob_api.model import ContainerPort
 from tfjob_local.kubelet.plan import PlanError
 from tfjob_local.kubelet.service_names import ServiceNames
@@ -69,3 +70,37 @@ class ServiceNamesTest(kubelet_support.WarningsTest):
             with self.assertRaises(PlanError) as caught:
                 self.translate(text)
             self.assertEqual(str(caught.exception), f"Worker: args: {text}: {expected}")
+
+
+class OwnHostsTest(kubelet_support.WarningsTest):
+    """A PyTorchJob's names: MASTER_ADDR has no port, and each replica has a host of its own."""
+
+    def setUp(self):
+        super().setUp()
+        specs = (spec("Master", kind=PYTORCH_JOB), spec("Worker", 2, kind=PYTORCH_JOB))
+        tfjob = job(*specs, name="mnist", namespace="ml", kind=PYTORCH_JOB)
+        addresses = {"Master": ["127.1.2.1:7000"], "Worker": ["127.1.2.2:7000", "127.1.2.3:7000"]}
+        self.names = ServiceNames(tfjob, addresses, self.warn)
+
+    def test_names_with_and_without_ports(self):
+        for text, expected in (
+            ("mnist-master-0", "127.1.2.1"),
+            ("--master_addr=mnist-master-0.ml.svc --master_port=1", "--master_addr=127.1.2.1 --master_port=1"),
+            ("mnist-worker-1,mnist-worker-0", "127.1.2.3,127.1.2.2"),
+            # The kind's port is the one here, any other stays on the replica's host.
+            ("tcp://mnist-master-0:23456", "tcp://127.1.2.1:7000"),
+            ("--rdzv_endpoint=mnist-worker-0:29500", "--rdzv_endpoint=127.1.2.2:29500"),
+        ):
+            self.assertEqual(self.names.translate(text, "w"), expected)
+        self.assertEqual(self.warnings, [])
+
+    def test_names_of_files_stay(self):
+        for text in (
+            "/logs/mnist-master-0", "mnist-master-0.log", "mnist-master-0/x", "mnist-master-0-x", "x-mnist-master-0",
+            "other-mnist-master-0",
+        ):  # fmt: skip
+            self.assertEqual(self.names.translate(text, "w"), text)
+
+    def test_no_such_replica(self):
+        with self.assertRaisesRegex(PlanError, '^w: mnist-worker-2: no replica "worker-2", the job has worker-0 to worker-1$'):
+            self.names.translate("mnist-worker-2", "w")

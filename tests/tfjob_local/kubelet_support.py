@@ -1,17 +1,19 @@
 """Shared code of the kubelet's tests: TFJobs as data, warnings collected."""
 
 import support
-from tfjob_api.model import Container, EnvironmentVariable, ReplicaSpec, TFJob, Volume, VolumeMount
+from tfjob_api.job_kind import TF_JOB
+from tfjob_api.model import Container, EnvironmentVariable, ReplicaSpec, TrainingJob, Volume, VolumeMount
 
 
-def spec(replica_type, replicas=1, policy="Never", pod=None, **container):
-    """`container`: fields of the container tensorflow; `pod`: fields of the ReplicaSpec."""
+def spec(replica_type, replicas=1, policy="Never", pod=None, kind=TF_JOB, **container):
+    """`container`: fields of the kind's container; `pod`: fields of the ReplicaSpec."""
     container.setdefault("image", "keelson")
-    return ReplicaSpec(replica_type, replicas, policy, Container(**container), **(pod or {}))
+    container.setdefault("name", kind.container)
+    return ReplicaSpec(replica_type, replicas, policy, Container(**container), kind=kind, **(pod or {}))
 
 
 def job(*specs, name="job", namespace="default", **fields):
-    return TFJob(name, namespace, {each.type: each for each in specs}, **fields)
+    return TrainingJob(name, namespace, {each.type: each for each in specs}, **fields)
 
 
 def addresses(tfjob):

@@ -26,6 +26,8 @@ class KubeletTest(support.TemporaryDirectoryTest):
         self.grace = 30.0
         self.init = ()
         self.directories = ()
+        # Replica -> the one that it waits for.
+        self.waits = {}
         self.events = []
         keeper = Keeper(self.path("logs"), grace_seconds=0.1)
         self.addCleanup(keeper.close)
@@ -44,11 +46,14 @@ class KubeletTest(support.TemporaryDirectoryTest):
         self.poll_until(lambda: not kubelet.pods(), "all are gone", kubelet)
 
     def plan(self, replica_type, index):
-        script = self.scripts.get(f"{replica_type.lower()}-{index}")
+        name = f"{replica_type.lower()}-{index}"
+        script = self.scripts.get(name)
         if script is None:
             raise PlanError(f"{replica_type}: no script")
-        init = tuple(self.process(name, text) for name, text in self.init)
-        return PodPlan(self.process("tensorflow", script), init, self.policy, self.grace, self.directories)
+        init = tuple(self.process(container, text) for container, text in self.init)
+        main = self.process("tensorflow", script)
+        waits_for = self.waits.get(name, "")
+        return PodPlan(main, init, self.policy, self.grace, self.directories, waits_for=waits_for)
 
     def process(self, name, script):
         return ProcessPlan(name, ("/bin/sh", "-c", script), {}, self.directory)
@@ -76,6 +81,23 @@ class KubeletTest(support.TemporaryDirectoryTest):
 
     def until_written(self, name):
         self.poll_until(lambda: os.path.exists(self.path(name)), name)
+
+    def test_a_pod_waits_until_another_ones_main_container_runs(self):
+        self.waits["worker-1"] = "master-0"
+        self.create("sleep 100")
+        for _ in range(3):
+            self.kubelet.poll()
+        self.assertEqual((self.pod().phase, self.record().pid), (Phase.PENDING, None))
+        self.init = (("prepare", "while [ ! -e go ]; do sleep 0.01; done"),)
+        self.create("sleep 100", "Master", 0)
+        for _ in range(3):
+            self.kubelet.poll()
+        # The master's init container is not what peers wait for.
+        self.assertEqual([pod.phase for pod in self.kubelet.pods()], [Phase.PENDING, Phase.PENDING])
+        self.write("go", "")
+        self.poll_until(
+            lambda: [pod.phase for pod in self.kubelet.pods()] == [Phase.RUNNING, Phase.RUNNING], "both run"
+        )
 
     def test_pods_are_sorted_and_named(self):
         for replica_type, index in (("Worker", 10), ("Worker", 2), ("PS", 0), ("Chief", 0)):

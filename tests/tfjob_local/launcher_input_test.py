@@ -78,35 +78,26 @@ class ManifestTest(InputTest):
             self.assertIn("spec.tfReplicaSpecs", self.refused(manifest(*specs)))
 
     def test_jobs_without_servers(self):
-        """Keelson's programs keep the model in servers, unless one process is the whole job."""
-        for specs in (
-            [replica("Worker", 2)],
-            [replica("Chief"), replica("Worker")],
-            [replica("Chief"), replica("Evaluator"), replica("PS", 0)],
-            [replica("Worker", 2, container="command: [python, -m, train]")],
-        ):
-            text = manifest(*specs)
-            leader = "chief" if "Chief" in text else "worker"
-            line = (
-                "spec.tfReplicaSpecs.PS: expected 1 replica or more, in which Keelson's "
-                f"{leader} has its model, found none; --ps=1 adds one, --image='*=as-is' runs the manifest's own "
-                "commands"
-            )
-            for flags in ((), ("--dry_run",)):
-                self.assertEqual(self.refused(text, *flags), line)
-
-    def test_jobs_that_need_no_servers(self):
-        own = replica("Worker", 2, container="command: [sh, -c, 'exit 0']")
-        hosts = replica("Worker", 2, container="command: [worker]\nargs: ['--ps_hosts=h:1']")
-        for specs, flags in (
-            ([replica("Chief")], ()),
-            ([own], ("--image=*=as-is",)),
-            ([hosts], ()),
-            ([replica("Worker", 2)], ("--ps=1",)),
+        """The workers have the variables, and what runs is what would run beside servers."""
+        for specs, programs in (
+            ([replica("Worker", 2)], ["worker", "worker"]),
+            ([replica("Chief"), replica("Worker", 2), replica("Evaluator")], ["chief", "worker", "worker", "evaluator"]),
+            ([replica("Master"), replica("Worker")], ["chief", "worker"]),
+            ([replica("Chief"), replica("PS", 0), replica("Worker")], ["chief", "worker"]),
+            ([replica("Worker", 2, container="command: [python, -m, train]")], ["worker", "worker"]),
+            ([replica("Chief")], ["chief"]),
         ):
             path = self.write("job.yaml", manifest(*specs))
-            code, _, errors = self.ask(path, f"--bin_dir={self.path('bin')}", "--dry_run", *flags)
+            code, output, errors = self.ask(path, f"--bin_dir={self.path('bin')}", "--dry_run")
             self.assertEqual((code, errors), (0, ""), specs)
+            started = re.findall(r"^  program +\S+/(\w+)$", output, re.MULTILINE)
+            self.assertEqual(started, programs)
+
+    def test_servers_may_be_added(self):
+        path = self.write("job.yaml", manifest(replica("Worker", 2)))
+        code, output, errors = self.ask(path, f"--bin_dir={self.path('bin')}", "--dry_run", "--ps=1")
+        self.assertEqual((code, errors), (0, ""))
+        self.assertIn("/ps_server\n", output)
 
     def test_name_too_long(self):
         self.assertIn(

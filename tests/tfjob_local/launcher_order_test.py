@@ -6,7 +6,7 @@ import unittest
 from types import SimpleNamespace
 
 import support  # Sets the path that the next imports need.
-from tfjob_api.model import Container, ReplicaSpec, RunPolicy, TFJob
+from tfjob_api.model import Container, ReplicaSpec, RunPolicy, TrainingJob
 from tfjob_api.operator_version import NEWEST, OperatorVersion
 from tfjob_local.launcher import END_SECONDS, Launcher
 from tfjob_local.tfjob_operator import Operator
@@ -156,7 +156,7 @@ class LauncherOrderTest(unittest.TestCase):
         names = {name.replace("_", "-"): script for name, script in scripts.items()}
         types = {name: {"ps": "PS"}.get(name[:-2], name[:-2].capitalize()) for name in names}
         specs = {t: ReplicaSpec(t, 1, policy, Container()) for t in types.values()}
-        job = TFJob("j", "default", specs, run_policy)
+        job = TrainingJob("j", "default", specs, run_policy)
         self.kubelet = FakeKubelet(time, job, names)
         rules = Rules.strict() if strict else Rules.lenient(3)
         operator = self.operator = Operator(
@@ -241,7 +241,7 @@ class SuccessTest(LauncherOrderTest):
             "Chief": ReplicaSpec("Chief", 1, "Never", Container()),
             "Worker": ReplicaSpec("Worker", 1, worker_policy, Container()),
         }
-        job = TFJob("j", "default", specs)
+        job = TrainingJob("j", "default", specs)
         kubelet = FakeKubelet(time, job, {"chief-0": chief, "worker-0": worker})
         operator = Operator(
             job, kubelet, time.clock, OperatorVersion.parse(NEWEST), Rules.lenient(3), lambda text: None

@@ -3,7 +3,7 @@
 import unittest
 
 import support  # Sets the path that the next imports need.
-from tfjob_api.model import Container, ReplicaSpec, TFJob
+from tfjob_api.model import Container, ReplicaSpec, TrainingJob
 from tfjob_api.operator_version import NEWEST, OperatorVersion
 from tfjob_local.job_requests import JobRequests
 from tfjob_local.kubelet.plan import PlanError
@@ -43,7 +43,7 @@ class RequestTest(unittest.TestCase):
         specs = {t: ReplicaSpec(t, 1, "Never", Container()) for t in ("Chief", "PS", "Worker")}
         self.kubelet = FakeKubelet()
         self.operator = Operator(
-            TFJob("j", "default", specs),
+            TrainingJob("j", "default", specs),
             self.kubelet,
             lambda: 0.0,
             OperatorVersion.parse(NEWEST),

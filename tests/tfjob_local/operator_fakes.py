@@ -1,7 +1,8 @@
 """A job, pods without processes and a clock that only moves when told to, for the operator's tests."""
 
 import support  # Puts deploy/ on sys.path.
-from tfjob_api.model import Container, ReplicaSpec, RunPolicy, TFJob
+from tfjob_api.job_kind import TF_JOB
+from tfjob_api.model import Container, ReplicaSpec, RunPolicy, TrainingJob
 from tfjob_api.operator_version import NEWEST, OperatorVersion
 from tfjob_local.tfjob_operator import Operator
 from tfjob_local.operator_rules import Rules
@@ -12,20 +13,13 @@ assert support.REPOSITORY
 START = 1_795_000_000.0
 
 
-def make_job(
-    policy="Never", policies=None, run_policy=None, success_policy="", dynamic_workers=False, **replicas
-):
-    """make_job(Chief=1, Worker=2, policies={"Worker": "ExitCode"}); `run_policy`: of RunPolicy."""
+def make_job(policy="Never", policies=None, run_policy=None, kind=TF_JOB, **fields):
+    """make_job(Chief=1, Worker=2, policies={"Worker": "ExitCode"}); `run_policy`: of RunPolicy. What is no replica type
+    is a field of the job."""
     of_type = policies or {}
-    specs = {t: ReplicaSpec(t, n, of_type.get(t, policy), Container()) for t, n in replicas.items()}
-    return TFJob(
-        "mnist",
-        "default",
-        specs,
-        run_policy=RunPolicy(**(run_policy or {})),
-        success_policy=success_policy,
-        dynamic_workers=dynamic_workers,
-    )
+    replicas = {t: fields.pop(t) for t in list(fields) if t in kind.replica_types}
+    specs = {t: ReplicaSpec(t, n, of_type.get(t, policy), Container(), kind=kind) for t, n in replicas.items()}
+    return TrainingJob("mnist", "default", specs, run_policy=RunPolicy(**(run_policy or {})), kind=kind, **fields)
 
 
 class FakePods:

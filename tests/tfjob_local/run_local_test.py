@@ -62,11 +62,12 @@ class RunLocalTest(support.TemporaryDirectoryTest):
             self.read("tools", "ninja") + f"cp '{self.path('tools', 'keelson_data')}' \"$2/bin/\"\n",
         )
         self.write("elsewhere/data/visits.csv", "a,b\n1,2\n")
-        result = self.run_local("--data", "data/visits.csv", "--label=b")
+        result = self.run_local("--data", "data/visits.csv", "--label=b", "--separator", ";")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("a wide and deep model of the columns of visits.csv: ", result.stdout)
         asked = self.read("repo", "arguments").splitlines()
-        self.assertEqual(asked, ["inspect", self.path("elsewhere", "data", "visits.csv"), "--label", "b"])
+        visits = self.path("elsewhere", "data", "visits.csv")
+        self.assertEqual(asked, ["inspect", visits, "--label", "b", "--separator", ";"])
         (proposal,) = (name for name in os.listdir(self.path("repo", "runs")) if name.endswith(".textproto"))
         self.assertRegex(proposal, r"^visits-\w{6}\.textproto$")
         self.assertEqual(self.read("repo", "runs", proposal), "train { batch_size: 1 }\n")
@@ -94,6 +95,7 @@ class RunLocalTest(support.TemporaryDirectoryTest):
             (("--data=data/visits.csv", "--config=c"), "--data: expected without --config"),
             (("--data=data/visits.csv", "--data_dir=data"), "--data: expected without --data_dir"),
             (("--label=b",), "--label: expected together with --data"),
+            (("--separator=;",), "--separator: expected together with --data"),
             (("--data=nowhere.csv",), "--data: expected a file, found none at nowhere.csv"),
         ):
             result = self.run_local(*flags)
