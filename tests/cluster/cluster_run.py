@@ -13,6 +13,7 @@ from api_client import ApiClient, ApiError
 from control_plane import OPERATOR_SECONDS, ControlPlane, Operator, wait_for
 from kubelet import NODE, Kubelet, make_bridge
 from operator_view import Answer, compare, launchers_answer, operators_answer
+from tfjob_api.job_kind import JOB_KINDS
 
 _WEBHOOK_WORDS = re.compile(r'admission webhook "[^"]*" denied the request: (.*)', re.DOTALL)
 TRAINED = "deploy/tfjob/mnist.yaml"
@@ -69,12 +70,13 @@ class ClusterRun:
         operator = Operator(name, name, "training-operator-webhook-cert", "kubeflow", 9443)
         operator.install(
             self._client,
-            [manifests / "crds" / "kubeflow.org_tfjobs.yaml"],
+            [manifests / "crds" / f"kubeflow.org_{kind.plural}.yaml" for kind in JOB_KINDS.values()],
             manifests / "webhook" / "manifests.yaml",
             "validator.training-operator.kubeflow.org",
-            ["tfjobs"],
+            [kind.plural for kind in JOB_KINDS.values()],
         )
-        flags = ["--enable-scheme=tfjob", "--webhook-server-port=9443", "--metrics-bind-address=0"]
+        flags = [f"--enable-scheme={kind.name.lower()}" for kind in JOB_KINDS.values()]
+        flags += ["--webhook-server-port=9443", "--metrics-bind-address=0"]
         flags.append("--health-probe-bind-address=127.0.0.1:8081")
         self._make_namespace("default")
         self._start_operator(operator, flags, jobs.load(jobs.ODD).documents[0])
@@ -124,9 +126,9 @@ class ClusterRun:
         found = operators_answer(pods, services)
         compared, differences = compare(found, expected)
         self._compared += compared
-        self._say(f"  TFJob {name}: {len(pods)} pods, {compared} values, {len(differences)} differences")
+        self._say(f"  {job['kind']} {name}: {len(pods)} pods, {compared} values, {len(differences)} differences")
         for difference in differences:
-            self._fail(f"{source.path}: TFJob {name}: {difference}")
+            self._fail(f"{source.path}: {job['kind']} {name}: {difference}")
         return found
 
     def _objects_of(self, namespace: str, kind: str, job: str, count: int) -> List[Dict[str, Any]]:

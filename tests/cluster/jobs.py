@@ -13,6 +13,7 @@ sys.path.insert(0, str(REPOSITORY / "deploy"))
 
 from tfjob_api.documents import take_apart  # noqa: E402  (needs the path above)
 from tfjob_api.fields import ManifestError  # noqa: E402
+from tfjob_api.job_kind import JOB_KINDS  # noqa: E402
 from tfjob_api.model import Manifest  # noqa: E402
 from tfjob_api.operator_version import OperatorVersion  # noqa: E402
 from tfjob_api.reader import ReadOptions, read_documents  # noqa: E402
@@ -35,12 +36,15 @@ class Source:
 
     @property
     def namespace(self) -> str:
-        return Path(self.path).stem.replace("_", "-")
+        """Files of one name lie in several folders; that of TFJobs is not named."""
+        path = Path(self.path)
+        folder = f"{path.parent.name}-" if path.parent.name == "pytorchjob" else ""
+        return f"{folder}{path.stem}".replace("_", "-")
 
     @property
     def jobs(self) -> List[Mapping[str, Any]]:
-        """The TFJobs, with their namespace."""
-        found = [value for value in self.documents if value["kind"] == "TFJob"]
+        """Those of the training operator, with their namespace."""
+        found = [value for value in self.documents if value["kind"] in JOB_KINDS]
         return [{**job, "metadata": {**job["metadata"], "namespace": self.namespace}} for job in found]
 
     @property
@@ -57,7 +61,7 @@ def load(path: str) -> Source:
 
 def sources() -> List[Source]:
     """All that are for a cluster."""
-    folders = [REPOSITORY / "deploy" / name for name in ("tfjob", "kubernetes", "openshift")]
+    folders = [REPOSITORY / "deploy" / name for name in ("tfjob", "pytorchjob", "trainer", "kubernetes", "openshift")]
     paths = [str(path.relative_to(REPOSITORY)) for folder in folders for path in sorted(folder.glob("*.yaml"))]
     return [load(path) for path in (*paths, ODD)]
 

@@ -1,4 +1,4 @@
-"""What an operator makes of a TFJob, in a form that the launcher's own answer can have too.
+"""What an operator makes of a job, in a form that the launcher's own answer can have too.
 
 An answer is JSON: the pods by name with labels, annotations, restart policy and, of each container, the
 variables and ports; the Services by name. It holds nothing that differs from one cluster to another.
@@ -6,11 +6,13 @@ variables and ports; the Services by name. It holds nothing that differs from on
 
 from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
-from tfjob_api.model import CONTAINER_NAME, DEFAULT_PORT, PORT_NAME, Container, Manifest, ReplicaSpec
+from tfjob_api.job_kind import JOB_KINDS
+from tfjob_api.model import Container, Manifest, ReplicaSpec
 from tfjob_api.naming import cluster_addresses, labels, pod_name, replicas
-from tfjob_api.tf_config import TfConfig
+from tfjob_api.operator_pod import operator_init_containers, operator_variables
 
 Answer = Dict[str, Dict[str, Any]]
+_CONTAINERS = [kind.container for kind in JOB_KINDS.values()]
 # Where a variable has no value of its own: it comes from the pod, the node or another object.
 FROM_ELSEWHERE = "(from elsewhere)"
 
@@ -18,7 +20,7 @@ FROM_ELSEWHERE = "(from elsewhere)"
 def launchers_answer(manifest: Manifest) -> Answer:
     """What tfjob_api says that the operator of `manifest.version` makes."""
     job, version = manifest.job, manifest.version
-    tf_config = TfConfig(job, cluster_addresses(job, version=version), version)
+    addresses = cluster_addresses(job, version=version)
     answer: Answer = {"pods": {}, "services": {}}
     for replica_type, index in replicas(job):
         spec = job.replica_specs[replica_type]
@@ -26,16 +28,18 @@ def launchers_answer(manifest: Manifest) -> Answer:
         own = labels(job, replica_type, index, version)
         ports = _own_ports(spec)
         variables = _own_variables(spec.container)
-        value = tf_config.render(replica_type, index)
-        if value is not None:
-            variables["TF_CONFIG"] = value
+        for variable, value in operator_variables(job, addresses, version, replica_type, index).items():
+            # Where the container has one of that name, the later one counts.
+            variables.pop(variable, None)
+            variables[variable] = value
+        inits = (*spec.init_containers, *operator_init_containers(job, version, replica_type))
         answer["pods"][name] = {
             "labels": {**spec.labels, **own},
             "annotations": dict(spec.annotations),
             "restartPolicy": "Never" if spec.restart_policy == "ExitCode" else spec.restart_policy,
             "env": variables,
             "ports": ports,
-            "initContainers": {init.name: _own_variables(init) for init in spec.init_containers},
+            "initContainers": {init.name: _own_variables(init) for init in inits},
         }
         # A Service is told nothing of the leader.
         selector = {key: text for key, text in own.items() if not key.endswith("job-role")}
@@ -67,8 +71,8 @@ def compare(found: Answer, expected: Answer) -> Tuple[int, List[str]]:
 def _own_ports(spec: ReplicaSpec) -> List[List[Any]]:
     """The operator adds its port where the container has none of that name."""
     ports: List[List[Any]] = [[port.name, port.port] for port in spec.container.ports]
-    if all(name != PORT_NAME for name, _ in ports):
-        ports.append([PORT_NAME, DEFAULT_PORT])
+    if all(name != spec.kind.port_name for name, _ in ports):
+        ports.append([spec.kind.port_name, spec.kind.port])
     return ports
 
 
@@ -83,7 +87,7 @@ def _own_variables(container: Container) -> Dict[str, str]:
 
 def _pod(pod: Mapping[str, Any]) -> Dict[str, Any]:
     metadata, spec = pod["metadata"], pod["spec"]
-    (container,) = [entry for entry in spec["containers"] if entry["name"] == CONTAINER_NAME]
+    (container,) = [entry for entry in spec["containers"] if entry["name"] in _CONTAINERS]
     return {
         "labels": metadata.get("labels", {}),
         "annotations": metadata.get("annotations", {}),

@@ -6,7 +6,7 @@ import {parseArgs} from "node:util";
 import {Screenshots, startBrowser} from "./browser.mjs";
 import {anyFailed, check, fail, summary} from "./checks.mjs";
 import {afterwards} from "./file_checks.mjs";
-import {Job, Processes, startBinaryJob, startClicksJob, startPairsJob} from "./job.mjs";
+import {Job, Processes, startBinaryJob, startClicksJob, startPairsJob, startVisitsJob} from "./job.mjs";
 import {whileItRuns} from "./live_checks.mjs";
 
 // More than are done in the time of the test, which ends the training itself.
@@ -25,15 +25,17 @@ async function test() {
   const second = startBinaryJob(processes, BINARY_STEPS);
   const clicks = startClicksJob(processes);
   const pairs = startPairsJob(processes);
-  started.push("second", "clicks", "pairs");
+  const visits = startVisitsJob(processes);
+  started.push("second", "clicks", "pairs", "visits");
   await check("a second run", async () => assert.equal(await second.exit, 0));
   await check("a run of a model of ids", async () => assert.equal(await clicks.exit, 0));
   await check("a run of two towers", async () => assert.equal(await pairs.exit, 0));
+  await check("a run of a model of columns", async () => assert.equal(await visits.exit, 0));
   const job = await Job.start(processes, STEPS);
   started.push(...Object.keys(job.runs), "serve-only");
   browser = await startBrowser();
   await whileItRuns(browser, job, screenshots);
-  await afterwards(processes, browser, job, {second, clicks, pairs}, screenshots);
+  await afterwards(processes, browser, job, {second, clicks, pairs, visits}, screenshots);
 }
 
 async function cleanUp() {

@@ -76,6 +76,33 @@ evaluation {
 }
 `;
 
+// A table of people, of whom those with the tag "loyal" mostly buy.
+const PEOPLE = 1000;
+const VISITS = `
+model {
+  name: "visits"
+  features { name: "age" dense { shape: 1 } }
+  features { name: "tags" bag {} }
+  features { name: "city" id {} }
+  tables { name: "weights" dim: 1 }
+  layers { name: "tags_sum" inputs: "tags" embedding_bag { table: "weights" combiner: SUM } }
+  layers { name: "city_weight" inputs: "city" embedding { table: "weights" } }
+  layers { name: "all" concat {} inputs: "age" inputs: "tags_sum" inputs: "city_weight" }
+  layers { name: "score" dense { units: 1 } }
+  loss { kind: SIGMOID_CROSS_ENTROPY label: "bought" }
+}
+optimizer { adam {} }
+learning_rate { base: 0.05 }
+data {
+  csv {}
+  features { name: "age" columns { number { mean: 40 stddev: 15 } } }
+  features { name: "tags" columns { separator: "|" } }
+  features { name: "city" columns { column: "home city" } }
+}
+train { batch_size: 64 max_steps: 60 seed: 1 }
+evaluation { metrics { auc {} } }
+`;
+
 // Asks `condition` again and again; its first answer that is neither false nor undefined nor null.
 export async function until(what, condition) {
   const end = performance.now() + PATIENCE_MS;
@@ -198,12 +225,28 @@ export function evaluationsOf(modelDir) {
 }
 
 // A whole job in one process, on generated records.
-function startSmallJob(processes, name, config) {
+function startSmallJob(processes, name, config, flags = []) {
   const modelDir = join(processes.folder, name);
   mkdirSync(modelDir);
   const file = join(processes.folder, `${name}.textproto`);
   writeFileSync(file, config);
-  return {modelDir, ...processes.start(name, "chief", [`--config=${file}`, `--model_dir=${modelDir}`, "--device=cpu", "--compute_threads=1"])};
+  return {modelDir, ...processes.start(name, "chief", [`--config=${file}`, `--model_dir=${modelDir}`, "--device=cpu", "--compute_threads=1", ...flags])};
+}
+
+// A run of a model of the columns of a CSV file, of which the last fifth evaluates: `people` are its rows.
+export function startVisitsJob(processes) {
+  const dataDir = join(processes.folder, "people");
+  mkdirSync(dataDir);
+  const people = Array.from({length: PEOPLE}, (_, i) => {
+    const loyal = i % 3 === 0;
+    return {
+      age: i % 11 === 0 ? "" : String(18 + i % 60), tags: [...(loyal ? ["loyal"] : []), `t${i % 7}`].join("|"),
+      "home city": ["Oslo", "São Paulo", "Rome, Italy"][i % 4] ?? "", bought: loyal && i % 10 !== 0 ? "1" : "0",
+    };
+  });
+  const line = (values) => values.map((value) => value.includes(",") ? `"${value}"` : value).join(",");
+  writeFileSync(join(dataDir, "people.csv"), [line(Object.keys(people[0])), ...people.map((person) => line(Object.values(person)))].join("\n"));
+  return {people: people.slice(PEOPLE * 4 / 5), ...startSmallJob(processes, "visits", VISITS, [`--data_dir=${dataDir}`])};
 }
 
 // A run of a model of two ids and a weighted bag of ids.

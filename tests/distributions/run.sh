@@ -1,14 +1,16 @@
 #!/bin/bash
-# Tries README's commands on a fresh Debian, which debootstrap puts into a folder.
+# Tries README's commands, or a wheel of the Python package, on a fresh Debian, which debootstrap puts into a folder.
 set -euo pipefail
 
 usage() {
   cat << 'USAGE'
-usage: tests/distributions/run.sh [--tests] [--keep] bookworm|trixie
+usage: tests/distributions/run.sh [--tests | --wheel=FILE] [--keep] bookworm|trixie
   Makes a root of Debian 12 (bookworm) or 13 (trixie) with git and nothing else, clones this repository's
   HEAD into it and runs deploy/run_local.sh there.
-  --tests  then runs tests/run.sh as well
-  --keep   leaves the root where it is and says where
+  --tests       then runs tests/run.sh as well
+  --wheel=FILE  instead makes a root with python3-venv and nothing else, has pip install this wheel
+                (deploy/make_wheel.py) without an index, and runs tests/distributions/wheel_job.py there
+  --keep        leaves the root where it is and says where
 Needs root, debootstrap and 6 GiB in $TMPDIR. Packages come from the mirrors of this machine's apt. No
 process and no mount stays. exit code: 0 all ok; 1 something failed; 2 usage
 USAGE
@@ -22,23 +24,31 @@ fail() {
 
 release=
 tests=no
+wheel=
 keep=no
 for argument in "$@"; do
   case "$argument" in
     -h | --help) usage; exit 0 ;;
     --tests) tests=yes ;;
+    --wheel=*) wheel=${argument#--wheel=} ;;
     --keep) keep=yes ;;
     bookworm | trixie)
       if [[ -n $release ]]; then
         fail 2 "expected one release, found $release and $argument"
       fi
       release=$argument ;;
-    *) fail 2 "unknown argument: $argument: expected --tests, --keep, bookworm or trixie" ;;
+    *) fail 2 "unknown argument: $argument: expected --tests, --wheel=FILE, --keep, bookworm or trixie" ;;
   esac
 done
 if [[ -z $release ]]; then
   usage >&2
   exit 2
+fi
+if [[ -n $wheel && $tests == yes ]]; then
+  fail 2 "expected --tests or --wheel, found both"
+fi
+if [[ -n $wheel && ! -f $wheel ]]; then
+  fail 2 "--wheel=$wheel: expected what deploy/make_wheel.py has made, found no file"
 fi
 if [[ $(id -u) -ne 0 ]]; then
   fail 1 "expected root, which chroot and mounts need"
@@ -118,8 +128,13 @@ try() {
   step=
 }
 
+# bootstrap PACKAGES: the smallest root with them.
+bootstrap() {
+  isolated debootstrap --variant=minbase --include="$1" "$release" "$root" "$site" > /dev/null
+}
+
 make_root() {
-  isolated debootstrap --variant=minbase --include=git,ca-certificates "$release" "$root" "$site" > /dev/null
+  bootstrap git,ca-certificates
   {
     echo "deb $site $release main"
     echo "deb $site $release-updates main"
@@ -144,6 +159,17 @@ clone() {
   in_root 'git clone --quiet /srv/keelson.git /root/keelson'
 }
 
+install_wheel() {
+  cp "$wheel" "$repository/tests/distributions/wheel_job.py" "$root/srv/"
+  in_root 'python3 -m venv /root/venv && /root/venv/bin/pip install --quiet --no-index /srv/*.whl'
+}
+
+if [[ -n $wheel ]]; then
+  try "debootstrap" bootstrap python3-venv
+  try "pip install" install_wheel
+  try "a job of the wheel" in_root '/root/venv/bin/python /srv/wheel_job.py'
+  exit
+fi
 try "debootstrap" make_root
 try "git clone" clone
 try "deploy/run_local.sh" in_root 'cd /root/keelson && deploy/run_local.sh'

@@ -22,7 +22,8 @@ class RunTest(TemporaryDirectoryTest):
                              'echo "http://mirror/debian bookworm"\n')
         self.write_script("apt-config", """echo 'Acquire::http::Proxy "http://proxy";'; echo 'Acquire::Languages "";'""")
         self.write_script("debootstrap", 'echo "debootstrap $3 $5" >> "$LOG"\n'
-                                 'mkdir -p "$4/etc/apt/apt.conf.d" "$4/srv" "$4/usr/local/share"')
+                                 'mkdir -p "$4/etc/apt/apt.conf.d" "$4/srv" "$4/usr/local/share"\n'
+                                 'echo "$2" > "$4/packages"')
         self.write_script("git", 'echo "git $*" >> "$LOG"')
         # The last argument is what runs in the root.
         self.write_script("unshare", 'while [ "${1#--}" != "$1" ]; do shift; done\n'
@@ -44,13 +45,16 @@ class RunTest(TemporaryDirectoryTest):
     def test_help(self):
         run = self.run_script("--help")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
-        self.assertIn("usage: tests/distributions/run.sh [--tests] [--keep] bookworm|trixie", run.stdout)
+        self.assertIn("usage: tests/distributions/run.sh [--tests | --wheel=FILE] [--keep] bookworm|trixie", run.stdout)
 
     def test_arguments_are_checked(self):
         self.refused(2, "usage: tests/distributions/run.sh")
-        self.refused(2, "unknown argument: sid: expected --tests, --keep, bookworm or trixie", "sid")
+        self.refused(2, "unknown argument: sid: expected --tests, --wheel=FILE, --keep, bookworm or trixie", "sid")
         self.refused(2, "unknown argument: --all: expected", "trixie", "--all")
         self.refused(2, "expected one release, found trixie and bookworm", "trixie", "bookworm")
+        self.refused(2, "expected --tests or --wheel, found both", "trixie", "--tests", "--wheel=x.whl")
+        self.refused(2, "--wheel=/nonexistent/x.whl: expected what deploy/make_wheel.py has made, found no file",
+                     "--wheel=/nonexistent/x.whl", "trixie")
 
     def test_what_is_missing_is_named(self):
         self.write_script("apt-get", "true")
@@ -92,6 +96,23 @@ class RunTest(TemporaryDirectoryTest):
                                           "deb http://mirror/debian-security bookworm-security main\n")
         with open(os.path.join(etc, "apt.conf.d", "90machine"), encoding="utf-8") as file:
             self.assertEqual(file.read(), 'Acquire::http::Proxy "http://proxy";\n')
+
+    def test_a_wheel_is_installed_where_python_is_and_nothing_else(self):
+        wheel = self.path("keelson-1.whl")
+        with open(wheel, "w", encoding="utf-8") as file:
+            file.write("a wheel")
+        run = self.run_script(f"--wheel={wheel}", "--keep", "bookworm")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        install = "python3 -m venv /root/venv && /root/venv/bin/pip install --quiet --no-index /srv/*.whl"
+        job = "/root/venv/bin/python /srv/wheel_job.py"
+        self.assertEqual(self.logged(), ["debootstrap bookworm http://mirror/debian", f"root {install}", f"root {job}"])
+        (root,) = os.listdir(self.roots)
+        self.assertEqual(sorted(os.listdir(os.path.join(self.roots, root, "srv"))), ["keelson-1.whl", "wheel_job.py"])
+        with open(os.path.join(self.roots, root, "packages"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "--include=python3-venv\n")
+        run = self.run_script(f"--wheel={wheel}", "bookworm", fails=job)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("run.sh: bookworm: a job of the wheel failed\n", run.stderr)
 
     def test_a_command_that_fails_ends_it(self):
         run = self.run_script("--tests", "trixie", fails="cd /root/keelson && deploy/run_local.sh")

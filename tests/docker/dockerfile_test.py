@@ -19,7 +19,10 @@ class StagesTest(unittest.TestCase):
 
     def test_one_stage_builds_and_nothing_runs_in_the_others(self):
         running = [name for name, stage in self.file.stages.items() if stage.all("RUN")]
-        self.assertEqual(running, ["build"])
+        # Those for PyTorch: the package is put together, and packages of Debian are installed.
+        self.assertEqual(running, ["build", "package", "pytorch"])
+        for image in self.images:
+            self.assertFalse({"package", "pytorch"} & {stage.name for stage in self.file.chain(image)}, image)
 
     def test_images_hold_nothing_but_what_the_build_collected(self):
         for image in self.images:
@@ -41,13 +44,13 @@ class StagesTest(unittest.TestCase):
         self.assertIsNone(self.file.last(default, "ENTRYPOINT"))
 
     def test_nobody_is_root(self):
-        for image in self.images:
+        for image in [*self.images, "pytorch"]:
             with self.subTest(image):
                 # By number: Kubernetes checks runAsNonRoot by it.
                 self.assertEqual(self.file.last(image, "USER").arguments, "65532:65532")
 
     def test_stops_by_sigterm(self):
-        for image in self.images:
+        for image in [*self.images, "pytorch"]:
             with self.subTest(image):
                 self.assertEqual(self.file.last(image, "STOPSIGNAL").arguments, "SIGTERM")
 
@@ -77,8 +80,8 @@ class ContextTest(unittest.TestCase):
 
     def setUp(self):
         self.ignore = support.IgnoreFile(support.read(".dockerignore"))
-        copies = support.dockerfile().stages["build"].all("COPY")
-        self.sources = [source for copy in copies for source in copy.words[:-1]]
+        copies = [copy for stage in support.dockerfile().stages.values() for copy in stage.all("COPY")]
+        self.sources = [source for copy in copies if not copy.flag("from") for source in copy.words[:-1]]
 
     def test_sources_exist(self):
         self.assertGreater(len(self.sources), 10)
@@ -116,11 +119,49 @@ class ContextTest(unittest.TestCase):
 
     def test_the_programs_of_the_image_are_built(self):
         script = support.read("deploy", "docker", "build_programs.sh")
-        targets = re.search(r'^ninja .*"\$jobs" (.*)$', script, re.MULTILINE).group(1)
-        # One is built by its path, as a library has its name.
+        targets = re.search(r'^ninja .*"\$jobs" (.*)$', script.replace("\\\n", " "), re.MULTILINE).group(1)
+        # Some are built by their paths, as libraries have their names.
         names = {os.path.basename(target) for target in targets.split()}
-        self.assertEqual(names, set(support.programs_of_image()))
+        self.assertEqual(names, {*support.programs_of_image(), *support.programs_of_package()})
         self.assertLessEqual(set(support.ROLES.values()), set(support.programs_of_image()))
+
+
+class PytorchTest(unittest.TestCase):
+    """Debian's Python finds PyTorch and the package, and manifests find the scripts."""
+
+    def setUp(self):
+        self.stage = support.dockerfile().stages["pytorch"]
+        self.copies = {copy.words[-1]: copy for copy in self.stage.all("COPY")}
+
+    def test_only_pytorch_is_installed_and_no_lists_stay(self):
+        (run,) = self.stage.all("RUN")
+        installed = re.search(r"apt-get install (.*?) &&", run.arguments).group(1).split()
+        self.assertEqual([word for word in installed if not word.startswith("-")], ["python3-torch"])
+        self.assertIn("--no-install-recommends", installed)
+        self.assertIn("rm -rf /var/lib/apt/lists/*", run.arguments)
+
+    def test_the_user_has_a_name_and_the_number_of_the_other_images(self):
+        (run,) = self.stage.all("RUN")
+        (user,) = self.stage.all("USER")
+        added = re.search(r"groupadd --gid (\d+) keelson && +useradd --uid (\d+) --gid (\d+) ", run.arguments)
+        self.assertEqual({f"{number}:{number}" for number in added.groups()}, {user.arguments})
+        self.assertEqual(user.arguments, support.dockerfile().last("keelson", "USER").arguments)
+
+    def test_the_package_is_where_debians_python_looks(self):
+        copy = self.copies["/usr/lib/python3/dist-packages/"]
+        (made,) = support.dockerfile().stages["package"].all("RUN")
+        self.assertEqual(copy.arguments.split()[:2], ["--from=package", "/package/"])
+        self.assertEqual(made.arguments, "deploy/make_wheel.py --folder /package")
+
+    def test_the_scripts_of_manifests_are_there(self):
+        manifest = support.read("deploy", "tfjob", "pytorch_mnist.yaml")
+        scripts = re.findall(r"command: \[python3, (.*)\]", manifest)
+        self.assertEqual(len(scripts), 2)
+        (source,) = self.copies["/opt/keelson/examples"].words[:-1]
+        for script in scripts:
+            folder, _, name = script.rpartition("/")
+            self.assertEqual(folder, "/opt/keelson/examples")
+            self.assertTrue(os.path.isfile(os.path.join(support.REPOSITORY, source, name)), name)
 
 
 class VariantTest(unittest.TestCase):

@@ -1,5 +1,6 @@
 """The Dockerfile, the ignore file and the compose files as data, for the tests of deploy/docker."""
 
+import ast
 import fnmatch
 import os
 import re
@@ -125,6 +126,13 @@ def dockerfile() -> Dockerfile:
 
 def compose(name: str) -> Dict:
     return yaml.safe_load(read("deploy", "docker", name))
+
+
+def programs_of_package() -> List[str]:
+    """From the list in make_wheel.py."""
+    found = re.search(r"^PROGRAMS = (\(.*\))$", read("deploy", "make_wheel.py"), re.MULTILINE)
+    assert found, "deploy/make_wheel.py: expected PROGRAMS = (…)"
+    return list(ast.literal_eval(found.group(1)))
 
 
 def programs_of_image() -> List[str]:

@@ -1,9 +1,9 @@
-"""Every TFJob passes the operator's own rules (its webhook's), and our reader finds nothing to warn of."""
+"""Every job passes the operator's own rules (its webhook's), and our reader finds nothing to warn of."""
 
 import unittest
 from typing import Mapping
 
-from support import REPOSITORY, documents, process_template, raw_documents, roles_of, tfjob_paths
+from support import REPOSITORY, documents, is_of_scripts, job_paths, process_template, raw_documents, roles_of
 
 from tfjob_api.model import Manifest
 from tfjob_api.reader import ReadOptions, read_manifest
@@ -15,33 +15,35 @@ def read(path: str, options: ReadOptions = ReadOptions()) -> Manifest:
     return read_manifest([str(REPOSITORY / path)], options)
 
 
-class EveryTfjob(unittest.TestCase):
+class EveryJob(unittest.TestCase):
     def test_is_admitted_without_a_warning(self) -> None:
-        self.assertEqual(len(tfjob_paths()), 6)
-        for path in tfjob_paths():
+        self.assertEqual(len(job_paths()), 9)
+        for path in job_paths():
             with self.subTest(path):
                 self.assertEqual(read(path).warnings, ())
 
     def test_means_what_the_manifest_says(self) -> None:
-        for path in tfjob_paths():
+        for path in job_paths():
             with self.subTest(path):
                 job = read(path).job
-                (document,) = [d for d in documents(path) if d.kind == "TFJob"]
+                (document,) = [d for d in documents(path) if d.kind == job.kind.name]
                 self.assertEqual(job.name, document.metadata_name)
                 found = {t.lower(): spec.replicas for t, spec in job.replica_specs.items()}
                 self.assertEqual(found, {role.role: role.replicas for role in roles_of(path)})
                 self.assertEqual(job.run_policy.clean_pod_policy, "Running")
                 self.assertEqual(job.dynamic_workers, path.endswith("mnist_dynamic.yaml"))
                 for spec in job.replica_specs.values():
-                    self.assertEqual(spec.port, 2222)
+                    self.assertEqual(spec.port, job.kind.port)
+                    self.assertIn(job.kind.port_name, [port.name for port in spec.container.ports])
                     self.assertEqual(spec.grace_seconds, 120)
 
     def test_brings_the_config_along(self) -> None:
-        for path in tfjob_paths():
+        for path in job_paths():
             with self.subTest(path):
                 maps = read(path).objects.config_maps
-                (config,) = [m["job.textproto"] for m in maps.values() if "job.textproto" in m]
-                self.assertIn(b"model {", config)
+                configs = [m["job.textproto"] for m in maps.values() if "job.textproto" in m]
+                self.assertEqual(len(configs), 0 if is_of_scripts(path) else 1)
+                self.assertTrue(all(b"model {" in config for config in configs))
 
 
 class OpenShiftTemplate(unittest.TestCase):

@@ -3,7 +3,9 @@
 import unittest
 from typing import Dict, List
 
-from support import Role, all_roles, documents, expand_hosts, manifest_paths, roles_of, tfjob_paths
+from support import Role, all_roles, documents, expand_hosts, is_collective, job_paths, manifest_paths, roles_of
+
+from tfjob_api.job_kind import JOB_KINDS
 
 PORT = 2222
 HOST_FLAGS = {
@@ -19,7 +21,7 @@ def by_role(path: str) -> Dict[str, Role]:
 
 
 def without_operator() -> List[str]:
-    return [path for path in manifest_paths() if path not in tfjob_paths() and roles_of(path)]
+    return [path for path in manifest_paths() if path not in job_paths() and roles_of(path)]
 
 
 class HostFlags(unittest.TestCase):
@@ -47,15 +49,17 @@ class HostFlags(unittest.TestCase):
             "chief": ["chief_hosts", "evaluator_hosts", "ps_hosts"],
             "evaluator": ["chief_hosts"],
         }
-        self.assertEqual(len(without_operator()), 3)
-        for path in without_operator():
+        # Trainer's torch policy tells the workers of a collective job.
+        paths = [path for path in without_operator() if not is_collective(path)]
+        self.assertEqual(len(paths), 3)
+        for path in paths:
             for role in roles_of(path):
                 with self.subTest(role.name):
                     found = sorted(flag for flag in role.flags() if flag in HOST_FLAGS)
                     self.assertEqual(found, needed[role.role])
 
     def test_the_operators_dense_cluster_needs_no_flags(self) -> None:
-        for path in tfjob_paths():
+        for path in job_paths():
             for role in roles_of(path):
                 if not role.dynamic_workers:
                     with self.subTest(role.name):
@@ -78,7 +82,7 @@ class Indexes(unittest.TestCase):
 
     def test_of_jobs_come_from_kubernetes(self) -> None:
         for role in all_roles():
-            if role.kind in ("TFJob", "StatefulSet"):
+            if role.kind in (*JOB_KINDS, "StatefulSet"):
                 continue
             with self.subTest(role.name):
                 self.assertEqual(role.owner["completionMode"], "Indexed")
@@ -123,6 +127,41 @@ class Names(unittest.TestCase):
                 self.assertEqual(label, "metadata.labels['jobset.sigs.k8s.io/jobset-name']")
 
 
+class Collective(unittest.TestCase):
+    """Jobs without servers."""
+
+    def test_every_replica_that_trains_is_a_worker_but_a_tfjobs_chief(self) -> None:
+        found = {
+            path: {role.role: (role.program, role.replicas) for role in roles_of(path)}
+            for path in manifest_paths()
+            if roles_of(path) and is_collective(path)
+        }
+        self.assertEqual(
+            found,
+            {
+                "deploy/tfjob/mnist_collective.yaml": {
+                    "chief": ("chief", 1), "worker": ("worker", 2), "evaluator": ("evaluator", 1),
+                },
+                "deploy/pytorchjob/mnist.yaml": {"master": ("worker", 1), "worker": ("worker", 2)},
+                "deploy/trainer/collective.yaml": {"worker": ("worker", 1)},
+            },
+        )  # fmt: skip
+
+    def test_all_that_train_have_the_same_resources(self) -> None:
+        for path in ("deploy/tfjob/mnist_collective.yaml", "deploy/pytorchjob/mnist.yaml"):
+            training = [role.container["resources"] for role in roles_of(path) if role.role != "evaluator"]
+            self.assertEqual(training[0], training[1], path)
+
+    def test_trainers_torch_policy_lets_the_first_pod_listen_on_the_port_that_is_open(self) -> None:
+        path = "deploy/trainer/collective.yaml"
+        (runtime,) = [d for d in documents(path) if d.kind == "ClusterTrainingRuntime"]
+        self.assertEqual(runtime.content["spec"]["mlPolicy"]["torch"], {"numProcPerNode": 1})
+        (role,) = roles_of(path)
+        self.assertEqual(role.container["ports"][0], {"name": "peers", "containerPort": 29500})
+        # The operator refuses variables that it sets itself.
+        self.assertEqual([v["name"] for v in role.container["env"]], ["JOB_NAME"])
+
+
 class Ends(unittest.TestCase):
     """The chief ends last and decides; what is left over is removed."""
 
@@ -139,9 +178,9 @@ class Ends(unittest.TestCase):
             self.assertEqual(spec["successPolicy"], {"operator": "All", "targetReplicatedJobs": ["chief"]})
             self.assertIn("chief", [job["name"] for job in spec["replicatedJobs"]])
 
-    def test_of_tfjobs(self) -> None:
-        for path in tfjob_paths():
-            (job,) = [d for d in documents(path) if d.kind == "TFJob"]
+    def test_of_jobs_of_the_training_operator(self) -> None:
+        for path in job_paths():
+            (job,) = [d for d in documents(path) if d.kind in JOB_KINDS]
             with self.subTest(job.name):
                 policy = job.content["spec"]["runPolicy"]
                 self.assertEqual(policy["cleanPodPolicy"], "Running")
@@ -151,10 +190,15 @@ class Ends(unittest.TestCase):
 class TrainerRuntime(unittest.TestCase):
     """The rules of Trainer's own webhook and of what a TrainJob can change."""
 
+    PATHS = ("deploy/kubernetes/trainer_v2.yaml", "deploy/trainer/collective.yaml")
+
     def test_trainers_job(self) -> None:
-        (runtime,) = [
-            d for d in documents("deploy/kubernetes/trainer_v2.yaml") if d.kind == "ClusterTrainingRuntime"
-        ]
+        for path in self.PATHS:
+            with self.subTest(path):
+                self.check_runtime(path)
+
+    def check_runtime(self, path: str) -> None:
+        (runtime,) = [d for d in documents(path) if d.kind == "ClusterTrainingRuntime"]
         jobs = runtime.content["spec"]["template"]["spec"]["replicatedJobs"]
         step = "trainer.kubeflow.org/trainjob-ancestor-step"
         trainers = [j for j in jobs if j["template"].get("metadata", {}).get("labels", {}).get(step)]
@@ -168,10 +212,11 @@ class TrainerRuntime(unittest.TestCase):
         self.assertEqual(container["command"], ["worker"])
 
     def test_train_job_refers_to_the_runtime_and_changes_the_number_of_workers_only(self) -> None:
-        found = {d.kind: d for d in documents("deploy/kubernetes/trainer_v2.yaml")}
-        spec = found["TrainJob"].content["spec"]
-        self.assertEqual(spec["runtimeRef"]["name"], found["ClusterTrainingRuntime"].metadata_name)
-        self.assertEqual(sorted(spec["trainer"]), ["numNodes", "resourcesPerNode"])
+        for path in self.PATHS:
+            found = {d.kind: d for d in documents(path)}
+            spec = found["TrainJob"].content["spec"]
+            self.assertEqual(spec["runtimeRef"]["name"], found["ClusterTrainingRuntime"].metadata_name)
+            self.assertEqual(sorted(spec["trainer"]), ["numNodes", "resourcesPerNode"])
 
 
 def containers(replicated_job: dict) -> list:

@@ -4,7 +4,9 @@ import unittest
 from typing import Any, Dict, List, Mapping
 
 from isolation_test import labels_of
-from support import Document, Role, all_roles, documents, roles_of
+from support import Document, Role, all_roles, documents, is_collective, roles_of
+
+from tfjob_api.job_kind import JOB_KINDS
 
 
 def pod_labels(role: Role) -> Dict[str, str]:
@@ -31,13 +33,14 @@ def budgets_of(role: Role) -> List[Document]:
 def evictable(budget: Document) -> int:
     """How many of the pods that it selects may be away at once."""
     selected = [r.replicas for r in roles_of(budget.path) if budget in budgets_of(r)]
-    return sum(selected) - int(budget.content["spec"]["minAvailable"])
+    spec = budget.content["spec"]
+    return int(spec["maxUnavailable"]) if "maxUnavailable" in spec else sum(selected) - int(spec["minAvailable"])
 
 
 class Budgets(unittest.TestCase):
     def test_no_pod_is_evicted_whose_loss_fails_the_job(self) -> None:
         for role in all_roles():
-            if role.kind == "TFJob" and not (role.dynamic_workers and role.role == "worker"):
+            if role.kind in JOB_KINDS and not (role.dynamic_workers and role.role == "worker"):
                 with self.subTest(role.name):
                     (budget,) = budgets_of(role)
                     self.assertEqual(evictable(budget), 0)
@@ -48,8 +51,9 @@ class Budgets(unittest.TestCase):
         for role in workers:
             self.assertEqual(budgets_of(role), [], role.name)
 
-    def test_servers_without_an_operator_go_one_at_a_time(self) -> None:
+    def test_who_has_variables_without_an_operator_goes_one_at_a_time(self) -> None:
         for role in all_roles():
-            if role.kind != "TFJob":
+            if role.kind not in JOB_KINDS:
                 with self.subTest(role.name):
-                    self.assertEqual([evictable(b) for b in budgets_of(role)], [1] if role.role == "ps" else [])
+                    has_variables = role.role == "ps" or is_collective(role.path)
+                    self.assertEqual([evictable(b) for b in budgets_of(role)], [1] if has_variables else [])

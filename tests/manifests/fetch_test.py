@@ -9,10 +9,10 @@ from typing import List, Tuple
 
 from support import Role, roles_of
 
-PATH = "deploy/tfjob/mnist_data.yaml"
-
 
 class FetchData(unittest.TestCase):
+    path = "deploy/tfjob/mnist_data.yaml"
+
     def setUp(self) -> None:
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
@@ -29,7 +29,7 @@ class FetchData(unittest.TestCase):
 
     def run_script(self) -> Tuple[int, List[str]]:
         """Its exit code, and the pauses that it made."""
-        chief: Role = next(role for role in roles_of(PATH) if role.role == "chief")
+        chief: Role = next(role for role in roles_of(self.path) if role.role == "chief")
         (container,) = chief.pod["initContainers"]
         script = container["args"][0].replace("/data/", f"{self.data}/")
         done = subprocess.run(
@@ -53,3 +53,7 @@ class FetchData(unittest.TestCase):
         self.write_program("curl", "exit 22")
         self.assertEqual(self.run_script(), (22, ["20"]))
         self.assertEqual(os.listdir(self.data), [])
+
+
+class FetchDataForScripts(FetchData):
+    path = "deploy/tfjob/pytorch_mnist.yaml"

@@ -4,7 +4,9 @@ import unittest
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
 
-from support import Document, Role, all_documents, all_roles, documents, roles_of
+from support import Document, Role, all_documents, all_roles, documents, peers_port, roles_of
+
+from tfjob_api.job_kind import JOB_KINDS
 
 JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
 JOB_LABEL = "training.kubeflow.org/job-name"
@@ -23,7 +25,7 @@ FOREIGN_POD = {JOB_LABEL: "other", JOBSET_LABEL: "other", "app.kubernetes.io/ins
 
 
 def job_name(path: str) -> str:
-    kinds = ("TFJob", "JobSet", "TrainJob")
+    kinds = (*JOB_KINDS, "JobSet", "TrainJob")
     names = [d.metadata_name for d in documents(path) if d.kind in kinds]
     return names[0] if names else "mnist"
 
@@ -31,7 +33,7 @@ def job_name(path: str) -> str:
 def labels_of(role: Role) -> Dict[str, str]:
     """Those of the template, and those that controllers add."""
     own = dict(role.template["metadata"]["labels"])
-    if role.kind == "TFJob":
+    if role.kind in JOB_KINDS:
         own.update({JOB_LABEL: job_name(role.path), "training.kubeflow.org/replica-type": role.role})
     elif role.kind in ("JobSet", "ClusterTrainingRuntime"):
         own[JOBSET_LABEL] = job_name(role.path)
@@ -94,6 +96,7 @@ class Accounts(unittest.TestCase):
             with self.subTest(path):
                 accounts = {d.metadata_name: d.content for d in documents(path) if d.kind == "ServiceAccount"}
                 used = [role.pod["serviceAccountName"] for role in roles_of(path)]
+                self.assertEqual(len(used), len(set(used)))
                 self.assertEqual(sorted(used), sorted(accounts))
                 self.assertTrue(all(a["automountServiceAccountToken"] is False for a in accounts.values()))
 
@@ -103,12 +106,13 @@ class Network(unittest.TestCase):
         for role in all_roles():
             own = labels_of(role)
             page = {6006} if role.role == "evaluator" else set()
+            metrics = {9090} if role.metrics_port else set()
             # Every pod may offer the page: the rule is the same for all.
             for source, expected in (
-                (Source("own pod", own, True), {2222, 9090} | page),
-                (Source("pod of another job", FOREIGN_POD, True), {9090} | page),
-                (Source("pod of another namespace", FOREIGN_POD, False), {9090}),
-                (Source("own labels in another namespace", own, False), {9090}),
+                (Source("own pod", own, True), {peers_port(role)} | metrics | page),
+                (Source("pod of another job", FOREIGN_POD, True), metrics | page),
+                (Source("pod of another namespace", FOREIGN_POD, False), metrics),
+                (Source("own labels in another namespace", own, False), metrics),
                 (Source("outside", None, False), set()),
             ):
                 with self.subTest(role.name, source=source.name):
@@ -125,8 +129,9 @@ class Network(unittest.TestCase):
 
 
 class Mounts(unittest.TestCase):
-    def test_workers_cannot_write_the_model(self) -> None:
+    def test_workers_beside_servers_cannot_write_the_model(self) -> None:
         for role in all_roles():
             with self.subTest(role.name):
                 (mount,) = [m for m in role.container["volumeMounts"] if m["name"] == "model"]
-                self.assertEqual(mount.get("readOnly", False), role.role == "worker")
+                has_servers = any(other.role == "ps" for other in roles_of(role.path))
+                self.assertEqual(mount.get("readOnly", False), role.role == "worker" and has_servers)

@@ -2,7 +2,7 @@
 
 import re
 import unittest
-from typing import Any, Iterator, Mapping, Set, Tuple
+from typing import Any, Iterator, List, Mapping, Set, Tuple
 
 from support import (
     REPOSITORY,
@@ -29,7 +29,7 @@ def referenced(role: Role) -> Iterator[Tuple[str, str, str]]:
             yield "ConfigMap", volume["configMap"]["name"], ""
         elif "secret" in volume:
             yield "Secret", volume["secret"]["secretName"], ""
-        else:
+        elif "emptyDir" not in volume:
             yield "PersistentVolumeClaim", volume["persistentVolumeClaim"]["claimName"], ""
     for container in role.containers():
         for source in container.get("envFrom", ()):
@@ -83,26 +83,31 @@ class References(unittest.TestCase):
 
 
 class DataFetcher(unittest.TestCase):
-    """mnist_data.yaml: who waits, waits for the last file that is fetched, where it is read."""
+    """Jobs that fetch their data: who waits, waits for the last file that is fetched, where it is read."""
+
+    def sources(self) -> List[Document]:
+        found = [d for d in all_documents() if d.metadata_name.endswith("-data-source")]
+        self.assertEqual(len(found), 2)
+        return found
 
     def test_waiting_ends_with_the_last_file(self) -> None:
-        path = "deploy/tfjob/mnist_data.yaml"
-        (source,) = [d for d in documents(path) if d.metadata_name == "mnist-data-source"]
-        files = source.content["data"]["FILES"].split()
-        self.assertEqual(len(files), 4)
-        roles = {role.role: role for role in roles_of(path)}
-        for name in ("worker", "evaluator"):
-            (wait,) = roles[name].pod["initContainers"]
-            (awaited,) = re.findall(r"-e (\S+)", wait["args"][0])
-            self.assertEqual(awaited, f"{roles[name].flags()['data_dir']}/{files[-1]}")
+        for source in self.sources():
+            files = source.content["data"]["FILES"].split()
+            self.assertEqual(len(files), 4)
+            roles = {role.role: role for role in roles_of(source.path)}
+            for name in ("worker", "evaluator"):
+                (wait,) = roles[name].pod["initContainers"]
+                (awaited,) = re.findall(r"-e (\S+)", wait["args"][0])
+                directory, _, file = awaited.rpartition("/")
+                self.assertEqual(file, files[-1])
+                self.assertIn(directory, roles[name].paths())
 
     def test_the_fetcher_uses_the_variables_of_its_config_map(self) -> None:
-        path = "deploy/tfjob/mnist_data.yaml"
-        (source,) = [d for d in documents(path) if d.metadata_name == "mnist-data-source"]
-        (chief,) = [role for role in roles_of(path) if role.role == "chief"]
-        (fetch,) = chief.pod["initContainers"]
-        used = set(re.findall(r"\$([A-Z]+)", fetch["args"][0]))
-        self.assertEqual(used, set(source.content["data"]))
+        for source in self.sources():
+            (chief,) = [role for role in roles_of(source.path) if role.role == "chief"]
+            (fetch,) = chief.pod["initContainers"]
+            used = set(re.findall(r"\$([A-Z]+)", fetch["args"][0]))
+            self.assertEqual(used, set(source.content["data"]))
 
 
 class Dashboard(unittest.TestCase):
@@ -232,4 +237,5 @@ class PodMonitor(unittest.TestCase):
                 with self.subTest(role.name):
                     self.assertLessEqual(selector, role.template["metadata"]["labels"].items())
                     names = [port["name"] for port in role.container["ports"]]
-                    self.assertIn(endpoint["port"], names)
+                    # A pod without that port, as a script's, is not scraped.
+                    self.assertEqual(endpoint["port"] in names, role.metrics_port is not None)

@@ -6,12 +6,13 @@ import subprocess
 import sys
 import unittest
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 import yaml
 from kubernetes_kinds import kinds
 from strict_schema import errors
-from support import REPOSITORY, documents, flags_of, needs_programs
+from support import REPOSITORY, documents, flags_of, manifest_paths, needs_programs
 
 from tfjob_api.reader import ReadOptions, read_documents
 
@@ -79,10 +80,9 @@ class Operations(unittest.TestCase):
                 self.assertTrue((REPOSITORY / path).exists())
 
     def test_every_manifest_is_named(self) -> None:
-        for folder in ("deploy/tfjob", "deploy/kubernetes", "deploy/openshift"):
-            for path in sorted((REPOSITORY / folder).glob("*.yaml")):
-                with self.subTest(path.name):
-                    self.assertIn(path.name, TEXT)
+        for path in manifest_paths():
+            with self.subTest(path):
+                self.assertIn(Path(path).name, TEXT)
 
     def test_links_lead_somewhere(self) -> None:
         headings = {

@@ -4,7 +4,19 @@ import re
 import unittest
 from typing import Any, List, Mapping
 
-from support import Role, all_roles, default_of, needs_programs, roles_of
+from support import (
+    CONFIG_FROM_SCRIPT,
+    Role,
+    all_roles,
+    default_of,
+    is_collective,
+    is_of_scripts,
+    needs_programs,
+    peers_port,
+    roles_of,
+)
+
+from tfjob_api.job_kind import JOB_KINDS, TF_JOB
 
 CONFIG_PATH = "/etc/keelson/job.textproto"
 # A program that hangs is ended 5 seconds after --leave_within; the rest is what a pod's end takes besides.
@@ -21,14 +33,16 @@ class EveryPod(unittest.TestCase):
         self.assertGreaterEqual(len(roles), 4 * 8)
         return roles
 
-    def test_every_job_has_all_four_roles(self) -> None:
-        for path in sorted({role.path for role in self.each()}):
+    def test_every_job_with_servers_has_all_four_roles(self) -> None:
+        for path in sorted({role.path for role in self.each() if not is_collective(role.path)}):
             with self.subTest(path):
                 found = sorted(role.role for role in roles_of(path))
                 self.assertEqual(found, ["chief", "evaluator", "ps", "worker"])
 
     def test_runs_the_same_config_from_the_same_config_map(self) -> None:
         for role in self.each():
+            if is_of_scripts(role.path):
+                continue
             with self.subTest(role.name):
                 self.assertEqual(role.flags()["config"], CONFIG_PATH)
                 (mount,) = [m for m in role.container["volumeMounts"] if m["name"] == "config"]
@@ -38,15 +52,34 @@ class EveryPod(unittest.TestCase):
                 self.assertEqual(volume(role, "config"), volume(first, "config"))
                 self.assertIn("configMap", volume(role, "config"))
 
+    def test_programs_wait_for_what_a_script_says_of_a_job_of_scripts(self) -> None:
+        roles = [role for role in self.each() if is_of_scripts(role.path)]
+        self.assertEqual([role.role for role in roles if not role.script], ["chief", "ps"])
+        for role in roles:
+            with self.subTest(role.name):
+                self.assertEqual(role.flags().get("config"), None if role.script else CONFIG_FROM_SCRIPT)
+                self.assertEqual([v for v in role.pod["volumes"] if "configMap" in v], [])
+
+    def test_scripts_are_in_the_repository_and_have_a_directory_for_passing_files(self) -> None:
+        """The package writes what a script proposes there, and PyTorch's loaders their sockets."""
+        scripts = [role for role in self.each() if role.script]
+        self.assertEqual([role.role for role in scripts], ["worker", "evaluator"])
+        for role in scripts:
+            with self.subTest(role.name):
+                self.assertTrue(role.script and role.script.is_file(), role.script)
+                self.assertEqual(volume(role, "tmp"), {"name": "tmp", "emptyDir": {}})
+                (mount,) = [m for m in role.container["volumeMounts"] if m["name"] == "tmp"]
+                self.assertEqual(mount["mountPath"], "/tmp")
+
     def test_roles_of_a_job_share_overrides_and_model_directory(self) -> None:
         """The hash that roles compare covers the overrides; snapshots are written by all servers."""
         shared = ("batch_size", "training_steps", "learning_rate", "seed", "wire", "pipeline_depth")
         for role in self.each():
             with self.subTest(role.name):
                 first = roles_of(role.path)[0]
-                for flag in (*shared, "model_dir"):
+                for flag in shared:
                     self.assertEqual(role.flags().get(flag), first.flags().get(flag), flag)
-                self.assertRegex(role.flags()["model_dir"], r"^/model(/|$)")
+                self.assertEqual(role.model_dir(), first.model_dir())
                 self.assertEqual(volume(role, "model"), volume(first, "model"))
 
     def test_mounts_refer_to_volumes_and_every_volume_is_mounted(self) -> None:
@@ -60,14 +93,12 @@ class EveryPod(unittest.TestCase):
                     paths = [m["mountPath"] for m in container.get("volumeMounts", ())]
                     self.assertEqual(len(paths), len(set(paths)))
 
-    def test_paths_in_flags_are_on_mounted_volumes(self) -> None:
+    def test_paths_in_flags_and_scripts_are_on_mounted_volumes(self) -> None:
         for role in self.each():
             with self.subTest(role.name):
                 mounts = [m["mountPath"] for m in role.container["volumeMounts"]]
-                for flag in ("config", "model_dir", "data_dir"):
-                    path = role.flags().get(flag)
-                    if path is not None:
-                        self.assertTrue(any(path == m or path.startswith(m + "/") for m in mounts), path)
+                for path in role.paths():
+                    self.assertTrue(any(path == m or path.startswith(m + "/") for m in mounts), path)
 
     @needs_programs
     def test_has_time_to_end(self) -> None:
@@ -89,10 +120,14 @@ class EveryPod(unittest.TestCase):
                 self.assertEqual(len(set(found.values())), len(found))
                 for name in found:
                     self.assertRegex(name, r"^[a-z][-a-z0-9]{0,14}$")
-                self.assertEqual(found.pop("tfjob-port"), 2222)
-                self.assertEqual(str(found.pop("metrics")), role.flags()["metrics_port"])
+                name, number = next(iter(found.items()))
+                kind = JOB_KINDS.get(role.kind, TF_JOB)
+                if role.path != "deploy/trainer/collective.yaml":
+                    self.assertEqual((name, number), (kind.port_name, kind.port))
+                self.assertEqual(found.pop(name), peers_port(role))
+                self.assertEqual(found.pop("metrics", None), role.metrics_port)
                 dashboard = found.pop("dashboard", None)
-                self.assertEqual(role.flags().get("dashboard_port"), dashboard and str(dashboard))
+                self.assertEqual(role.page_port, dashboard)
                 self.assertEqual(dashboard is not None, role.role == "evaluator")
                 self.assertEqual(found, {})
 
@@ -101,8 +136,9 @@ class EveryPod(unittest.TestCase):
             with self.subTest(role.name):
                 annotations = role.template["metadata"]["annotations"]
                 self.assertEqual(annotations["sidecar.istio.io/inject"], "false")
-                self.assertEqual(annotations["prometheus.io/scrape"], "true")
-                self.assertEqual(annotations["prometheus.io/port"], role.flags()["metrics_port"])
+                port = role.metrics_port
+                self.assertEqual(annotations.get("prometheus.io/scrape"), port and "true")
+                self.assertEqual(annotations.get("prometheus.io/port"), port and str(port))
                 self.assertEqual(role.template["metadata"]["labels"]["app.kubernetes.io/name"], "keelson")
 
     def test_no_readiness_probe(self) -> None:
@@ -172,8 +208,9 @@ class EveryPod(unittest.TestCase):
         for role in self.each():
             with self.subTest(role.name):
                 names = {variable["name"] for variable in role.container.get("env", ())}
-                used = set(re.findall(r"\$\((\w+)\)", " ".join(role.container["args"])))
-                self.assertEqual(used, names - {"JOB_COMPLETION_INDEX"})
+                used = set(re.findall(r"\$\((\w+)\)", " ".join(role.arguments())))
+                # Programs and libraries read these themselves.
+                self.assertEqual(used, names - {"JOB_COMPLETION_INDEX", "OMP_NUM_THREADS"})
 
     def test_only_readers_of_data_mount_it_and_only_its_fetcher_writes_it(self) -> None:
         for role in roles_of("deploy/tfjob/mnist_data.yaml"):
@@ -193,9 +230,9 @@ class EveryPod(unittest.TestCase):
 class Restarts(unittest.TestCase):
     """A transient exit (138) or a lost pod is replaced, a permanent one fails the job."""
 
-    def test_of_tfjobs(self) -> None:
+    def test_of_jobs_of_the_training_operator(self) -> None:
         for role in all_roles():
-            if role.kind != "TFJob":
+            if role.kind not in JOB_KINDS:
                 continue
             with self.subTest(role.name):
                 expected = "OnFailure" if role.role == "evaluator" else "ExitCode"
@@ -205,7 +242,7 @@ class Restarts(unittest.TestCase):
 
     def test_of_jobs(self) -> None:
         for role in all_roles():
-            if role.kind in ("TFJob", "StatefulSet"):
+            if role.kind in (*JOB_KINDS, "StatefulSet"):
                 continue
             with self.subTest(role.name):
                 # The only policy that a podFailurePolicy allows.

@@ -20,6 +20,7 @@ SOURCES = {
     "jobset-crd-v0.10.1.yaml": "github.com/kubernetes-sigs/jobset v0.10.1",
     "clustertrainingruntime-crd-v2.1.0.yaml": "github.com/kubeflow/trainer v2.1.0",
     "trainjob-crd-v2.1.0.yaml": "github.com/kubeflow/trainer v2.1.0",
+    "pytorchjob-crd-v1.9.4.yaml": "github.com/kubeflow/trainer v1.9.4",
 }
 
 Schema = Dict[str, Any]

@@ -4,7 +4,7 @@ import unittest
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 
-from support import REPOSITORY, manifest_paths, roles_of
+from support import REPOSITORY, is_of_scripts, manifest_paths, roles_of
 
 _LOADER = SourceFileLoader("render_manifests", str(REPOSITORY / "tools" / "render_manifests"))
 _SPEC = spec_from_loader(_LOADER.name, _LOADER)
@@ -30,7 +30,10 @@ class RenderedManifests(unittest.TestCase):
 
     def test_change_in_a_rendered_part_is_undone(self) -> None:
         for path in render_manifests.MANIFESTS:
-            for line in ("batch_size: ", "[ReadWriteMany]  #", "--model_dir=/model", "mountPath: /etc/keelson"):
+            of_config = ("batch_size: ", "mountPath: /etc/keelson")
+            of_script = ("--config=script", "command: [python3, /opt/keelson/examples/", "resource: limits.cpu")
+            own = of_script if is_of_scripts(path) else of_config
+            for line in ("[ReadWriteMany]  #", "--model_dir=/model", *own):
                 with self.subTest(path, line=line):
                     changed = read(path).replace(line, line + "x", 1)
                     self.assertNotEqual(changed, read(path))
@@ -41,6 +44,7 @@ class RenderedManifests(unittest.TestCase):
             ("deploy/tfjob/ctr.yaml", "# A factorization machine on"),
             ("deploy/tfjob/mnist.yaml", "# MNIST"),
             ("deploy/tfjob/mnist_data.yaml", "SOURCE: https"),
+            ("deploy/tfjob/pytorch_mnist.yaml", "# A model of your own in PyTorch"),
             ("deploy/kubernetes/jobset.yaml", "targetReplicatedJobs: [chief"),
             ("deploy/kubernetes/statefulset.yaml", "clusterIP: "),
             ("deploy/kubernetes/trainer_v2.yaml", "numNodes: "),

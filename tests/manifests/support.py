@@ -9,19 +9,25 @@ import unittest
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 import yaml
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "deploy"))
 
-from tfjob_local.kubelet.program_flags import Flag, read_flags  # noqa: E402  (needs the path above)
+from tfjob_api.job_document import replica_specs  # noqa: E402  (needs the path above)
+from tfjob_api.job_kind import JOB_KINDS  # noqa: E402
+from tfjob_local.kubelet.program_flags import Flag, read_flags  # noqa: E402
 
 BINARY_DIR = Path(os.environ.get("KEELSON_BINARY_DIR", REPOSITORY / "build" / "release" / "bin"))
-FOLDERS = ("deploy/tfjob", "deploy/kubernetes", "deploy/openshift")
+FOLDERS = ("deploy/tfjob", "deploy/pytorchjob", "deploy/trainer", "deploy/kubernetes", "deploy/openshift")
 # Program -> role, as in `command`.
 ROLES = {"chief": "chief", "ps_server": "ps", "worker": "worker", "evaluator": "evaluator"}
+# --config of programs that wait for what a script says.
+CONFIG_FROM_SCRIPT = "script"
+# Where the image has python/examples.
+IMAGE_SCRIPTS = "/opt/keelson/examples"
 
 
 @dataclass(frozen=True)
@@ -48,10 +54,10 @@ class Role:
     # "deploy/tfjob/mnist.yaml: worker", for messages.
     name: str
     path: str
-    # The kind of the object that makes the pods: "TFJob", "JobSet", "StatefulSet", "Job",
+    # The kind of the object that makes the pods: "TFJob", "PyTorchJob", "JobSet", "StatefulSet", "Job",
     # "ClusterTrainingRuntime".
     kind: str
-    # "ps", "chief", "worker", "evaluator".
+    # "ps", "chief", "master", "worker", "evaluator".
     role: str
     replicas: int
     # The DNS names of the role's pods, by index, from within the namespace.
@@ -74,10 +80,55 @@ class Role:
     def containers(self) -> List[Mapping[str, Any]]:
         return [*self.pod.get("initContainers", ()), *self.pod["containers"]]
 
+    @property
+    def script(self) -> Optional[Path]:
+        """The repository's copy of the script that runs; None: one of Keelson's programs runs."""
+        command = self.container["command"]
+        if command[0] in ROLES:
+            return None
+        python, path = command
+        name = path.removeprefix(f"{IMAGE_SCRIPTS}/")
+        if python != "python3" or name == path:
+            raise AssertionError(f"{self.name}: expected python3 {IMAGE_SCRIPTS}/SCRIPT, found {command}")
+        return REPOSITORY / "python" / "examples" / name
+
+    @property
+    def program(self) -> str:
+        """Which of Keelson's programs runs; "": a script."""
+        return "" if self.script else str(self.container["command"][0])
+
+    @property
+    def metrics_port(self) -> Optional[int]:
+        """Programs serve metrics, scripts do not."""
+        return None if self.script else int(self.flags()["metrics_port"])
+
+    @property
+    def page_port(self) -> Optional[int]:
+        """That of the dashboard; None: it serves none."""
+        ports = re.findall(r"\bpage=(\d+)", self._script_text()) or [self.flags().get("dashboard_port")]
+        (port,) = ports
+        return None if port is None else int(port)
+
+    def paths(self) -> Set[str]:
+        """The files and directories of the pod that flags, or the script, name."""
+        values = [self.flags().get(flag) for flag in ("config", "model_dir", "data_dir")]
+        values += re.findall(r'"(/[^"]*)"', self._script_text())
+        return {value for value in values if value is not None and value != CONFIG_FROM_SCRIPT}
+
+    def model_dir(self) -> str:
+        (path,) = [path for path in self.paths() if re.match(r"/model(/|$)", path)]
+        return path
+
+    def _script_text(self) -> str:
+        return self.script.read_text(encoding="utf-8") if self.script else ""
+
+    def arguments(self) -> Sequence[str]:
+        return self.container.get("args", ())
+
     def flags(self) -> Dict[str, str]:
-        """Name -> value of `--name=value`; a flag without a value has "" here."""
+        """Name -> value of `--name=value`; a flag without a value has "" here. A script has none."""
         flags: Dict[str, str] = {}
-        for argument in self.container["args"]:
+        for argument in self.arguments():
             name, _, value = argument.removeprefix("--").partition("=")
             if name in flags:
                 raise AssertionError(f"{self.name}: --{name} is given twice")
@@ -106,9 +157,9 @@ def manifest_paths() -> List[str]:
     return [str(path.relative_to(REPOSITORY)) for path in paths]
 
 
-def tfjob_paths() -> List[str]:
-    """Those that hold a TFJob."""
-    return [path for path in manifest_paths() if any(d.kind == "TFJob" for d in documents(path))]
+def job_paths() -> List[str]:
+    """Those that hold a job of the training operator."""
+    return [path for path in manifest_paths() if any(d.kind in JOB_KINDS for d in documents(path))]
 
 
 @lru_cache(maxsize=None)
@@ -149,8 +200,23 @@ def roles_of(path: str) -> List[Role]:
     return [role for document in documents(path) for role in _roles(document)]
 
 
+def peers_port(role: Role) -> int:
+    """The port that the job's other pods connect to: the first one of the container."""
+    return int(role.container["ports"][0]["containerPort"])
+
+
+def is_collective(path: str) -> bool:
+    """Whether the job has no servers: its chief and workers, or its workers alone, have the variables."""
+    return all(role.role != "ps" for role in roles_of(path))
+
+
 def all_roles() -> List[Role]:
     return [role for path in manifest_paths() for role in roles_of(path)]
+
+
+def is_of_scripts(path: str) -> bool:
+    """Whether the job is what a script says, and no config map's."""
+    return any(role.script for role in roles_of(path))
 
 
 def expand_hosts(pattern: str) -> List[str]:
@@ -186,10 +252,11 @@ def _substitute(value: Any, parameters: Mapping[str, str]) -> Any:
 def _roles(document: Document) -> Iterator[Role]:
     spec = document.content.get("spec", {})
     name = document.metadata_name
-    if document.kind == "TFJob":
-        for replica_type, replica in spec["tfReplicaSpecs"].items():
+    if document.kind in JOB_KINDS:
+        for replica_type, replica in replica_specs(document.content).items():
             hosts = [f"{name}-{replica_type.lower()}-{i}" for i in range(replica["replicas"])]
-            yield _role(document, hosts, replica, spec.get("enableDynamicWorker", False))
+            dynamic = spec.get("enableDynamicWorker", False)
+            yield _role(document, hosts, replica, dynamic, replica_type.lower())
     elif document.kind == "JobSet":
         yield from _jobset_roles(document, spec, name)
     elif document.kind == "ClusterTrainingRuntime":
@@ -211,11 +278,15 @@ def _jobset_roles(document: Document, spec: Mapping[str, Any], name: str) -> Ite
 
 
 def _role(
-    document: Document, hosts: Sequence[str], owner: Mapping[str, Any], dynamic: bool = False
+    document: Document,
+    hosts: Sequence[str],
+    owner: Mapping[str, Any],
+    dynamic: bool = False,
+    role: Optional[str] = None,
 ) -> Role:
+    """`role`: None: that of the program."""
     template = owner["template"]
-    (program,) = template["spec"]["containers"][0]["command"]
-    role = ROLES[program]
+    role = role or ROLES[template["spec"]["containers"][0]["command"][0]]
     return Role(
         name=f"{document.path}: {role}",
         path=document.path,
