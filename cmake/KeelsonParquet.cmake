@@ -1,8 +1,9 @@
 # Sets KEELSON_PARQUET to ON, with the target keelson_parquet, when Arrow's libraries for Parquet are found; says in
-# one line when they are not. Sanitizers and archives of libraries (KEELSON_STATIC) go without them.
+# one line when they are not. Tests with sanitizers and archives of libraries (KEELSON_STATIC) go without them; the
+# fuzzers, which read through nothing but Keelson's own reader, do not.
 set(KEELSON_WITH_PARQUET AUTO CACHE STRING "AUTO: read Parquet when Arrow's libraries are found; OFF: never")
 set(KEELSON_PARQUET OFF)
-if(KEELSON_WITH_PARQUET STREQUAL "OFF" OR KEELSON_SANITIZE OR KEELSON_STATIC)
+if(KEELSON_WITH_PARQUET STREQUAL "OFF" OR (KEELSON_SANITIZE AND NOT KEELSON_FUZZ) OR KEELSON_STATIC)
   return()
 endif()
 # After the installed ones those of deploy/install_parquet.sh.

@@ -3,7 +3,8 @@
 usage: count_tests.py unittest REPORT       the output of python3 -m unittest
        count_tests.py ctest JUNIT XML_DIR   ctest's JUnit file, and GoogleTest's XML files in XML_DIR
        count_tests.py slowest N XML_DIR...  instead: the N slowest cases of GoogleTest's XML files there
-       count_tests.py failed XML_DIR...     instead: the cases that failed there, with what they expected
+       count_tests.py failed XML_DIR...     instead: the cases that failed there, with what they expected, and
+                                            the programs that did not get to their end, with their last lines
 """
 
 import glob
@@ -95,10 +96,43 @@ def failed_cases(xml_dirs: Sequence[str]) -> List[Tuple[str, str]]:
     return sorted(failed)
 
 
+def unended_programs(xml_dirs: Sequence[str]) -> List[Tuple[str, str]]:
+    """("build: program", words) of the programs that failed without a case that did: they crashed or ran out of time.
+
+    GoogleTest writes its file at its end, so that the last lines of the program's output, in ctest.junit, are all that
+    tells which case it was.
+    """
+    unended = []
+    for xml_dir in xml_dirs:
+        try:
+            programs = ElementTree.parse(os.path.join(xml_dir, "ctest.junit")).getroot().findall("testcase")
+        except (OSError, ElementTree.ParseError):
+            continue
+        for program in programs:
+            cases = _count_cases(os.path.join(xml_dir, f"{program.get('name')}.xml"))
+            if program.get("status") in ("run", "disabled") or (cases and cases.failed):
+                continue
+            output = (program.findtext("system-out") or "").rstrip().splitlines()
+            begun = re.findall(r"^\[ RUN      \] (\S+)", "\n".join(output), re.MULTILINE)
+            words = f"{_failure_message(program)} after {float(program.get('time', '0')):.0f} s"
+            if begun:
+                words += f"; the last case begun was {begun[-1]}"
+            unended.append((f"{_build_of(xml_dir)}: {program.get('name')}", "\n".join([words] + output[-40:])))
+    return sorted(unended)
+
+
+def _failure_message(program: ElementTree.Element) -> str:
+    failure = program.find("failure")
+    return (failure.get("message") if failure is not None else None) or "failed"
+
+
+def _build_of(xml_dir: str) -> str:
+    return os.path.basename(os.path.dirname(os.path.abspath(xml_dir)))
+
+
 def _all_cases(xml_dirs: Sequence[str]) -> Iterator[Tuple[str, ElementTree.Element]]:
     """("build: program: Suite.Case", case) of all files that can be read; count_ctest counts the others as failures."""
     for xml_dir in xml_dirs:
-        build = os.path.basename(os.path.dirname(os.path.abspath(xml_dir)))
         for path in glob.glob(os.path.join(xml_dir, "*.xml")):
             program = os.path.splitext(os.path.basename(path))[0]
             try:
@@ -106,7 +140,7 @@ def _all_cases(xml_dirs: Sequence[str]) -> Iterator[Tuple[str, ElementTree.Eleme
             except (OSError, ElementTree.ParseError):
                 continue
             for case in root.iter("testcase"):
-                yield f"{build}: {program}: {case.get('classname')}.{case.get('name')}", case
+                yield f"{_build_of(xml_dir)}: {program}: {case.get('classname')}.{case.get('name')}", case
 
 
 def main(argv: Sequence[str]) -> int:
@@ -122,7 +156,7 @@ def main(argv: Sequence[str]) -> int:
             print(f"{seconds:6.1f} s  {name}")
         return 0
     if len(argv) >= 2 and argv[0] == "failed":
-        for name, message in failed_cases(argv[1:]):
+        for name, message in failed_cases(argv[1:]) + unended_programs(argv[1:]):
             print(f"failed: {name}\n{message}")
         return 0
     print(__doc__, file=sys.stderr)

@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from count_tests import Counts, count_ctest, count_unittest, failed_cases, slowest_cases
+from count_tests import Counts, count_ctest, count_unittest, failed_cases, slowest_cases, unended_programs
 
 
 class UnittestReportTest(unittest.TestCase):
@@ -56,6 +56,30 @@ class FailedCasesTest(unittest.TestCase):
                 file.write("<testsuites><test")
             expected = [("asan: a_test: A.Wrong", "a_test.cc:7\nExpected 1\na_test.cc:8")]
             self.assertEqual(failed_cases([results]), expected)
+
+
+class UnendedProgramsTest(unittest.TestCase):
+    def test_names_the_last_case_begun_of_a_program_without_results(self):
+        with tempfile.TemporaryDirectory() as root:
+            results = os.path.join(root, "release", "results")
+            os.makedirs(results)
+            with open(os.path.join(results, "b_test.xml"), "w", encoding="utf-8") as file:
+                file.write('<testsuites><testcase><failure message="b"/></testcase></testsuites>')
+            with open(os.path.join(results, "ctest.junit"), "w", encoding="utf-8") as file:
+                file.write(
+                    '<testsuite><testcase name="a_test" status="fail" time="600.2"><failure message="Timeout"/>'
+                    "<system-out>[ RUN      ] A.Fine&#x0A;[       OK ] A.Fine (3 ms)&#x0A;[ RUN      ] A.Hangs&#x0A;"
+                    'last words&#x0A;</system-out></testcase><testcase name="b_test" status="fail" time="1"/>'
+                    '<testcase name="c_test" status="run" time="1"/></testsuite>'
+                )
+            lines = [
+                "Timeout after 600 s; the last case begun was A.Hangs",
+                "[ RUN      ] A.Fine",
+                "[       OK ] A.Fine (3 ms)",
+                "[ RUN      ] A.Hangs",
+                "last words",
+            ]
+            self.assertEqual(unended_programs([results]), [("release: a_test", "\n".join(lines))])
 
 
 class CtestResultsTest(unittest.TestCase):

@@ -172,6 +172,8 @@ CountingServers::CountingServers(std::vector<VariableSpec> variables, int server
   }
 }
 
+BulkHandler* CountingServers::handler(int server) const { return servers_[server]->witness.get(); }
+
 void CountingServers::Start(int server) {
   auto started = std::make_unique<Server>(&truth_, directory_);
   auto rpc = RpcServer::Start(absl::StrCat("127.0.0.1:", ports_[server]),

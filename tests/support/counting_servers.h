@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
+#include "core/client/services/bulk_handler.h"
 #include "core/cluster/membership_id.h"
 #include "core/cluster/placement.h"
 #include "core/rpc/server.h"
@@ -75,6 +76,8 @@ class CountingServers {
   const CountingTruth& truth() const { return truth_; }
   int size() const { return static_cast<int>(servers_.size()); }
   int port(int server) const { return ports_[server]; }
+  // Calls of the process that holds the shard; until the server is killed.
+  BulkHandler* handler(int server) const;
   // The epoch that the next Join or Leave begins.
   uint64_t next_epoch() const { return members_.epoch() + 1; }
 

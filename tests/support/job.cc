@@ -87,8 +87,9 @@ std::vector<std::string> ErrorLines(const std::string& log) {
 }
 
 int64_t LastReportedStep(const std::string& log) {
-  const std::vector<ReportedStep> steps = ReportedSteps(log);
-  return steps.empty() ? -1 : steps.back().step;
+  int64_t highest = -1;  // An evaluation is of an earlier step than the line before it.
+  for (const ReportedStep& line : ReportedSteps(log)) highest = std::max(highest, line.step);
+  return highest;
 }
 
 int64_t FirstReportedStep(const std::string& log) {

@@ -10,7 +10,9 @@
 #include "core/base/random.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/client/services/grpc_parameter_control.h"
+#include "core/config/shard_layout.h"
 #include "core/config/train_config.h"
+#include "core/startup/done_watcher.h"
 #include "evaluator/evaluator_role.h"
 #include "gtest/gtest.h"
 #include "worker/worker_role.h"
@@ -66,6 +68,27 @@ v1::TrainConfig LongerConfig(const std::string& model_dir) {
   return config;
 }
 
+LocalCluster::Options LocalCluster::Options::Collective(bool chief_trains, int workers,
+                                                        const v1::TrainConfig& config) {
+  Options options;
+  options.servers = workers + (chief_trains ? 1 : 0);
+  options.workers = workers;
+  options.config = config;
+  options.collective = true;
+  options.chief_trains = chief_trains;
+  return options;
+}
+
+LocalCluster::Options LocalCluster::Options::Hybrid(int servers, int workers,
+                                                    const v1::TrainConfig& config) {
+  Options options;
+  options.servers = servers + workers;
+  options.workers = workers;
+  options.config = config;
+  options.worker_shards = workers;
+  return options;
+}
+
 LocalCluster::ServerMember::ServerMember(const ParameterHandler::Options& options)
     : handler(options, Clock::Real(), &end), service(&handler, &handler) {}
 
@@ -79,8 +102,11 @@ LocalCluster::~LocalCluster() {
   for (auto& worker : workers_) {
     if (worker != nullptr) worker->stop.Raise();
   }
-  if (evaluator_ != nullptr) evaluator_->stop.Raise();
+  for (Member* const member : {training_chief_.get(), evaluator_.get()}) {
+    if (member != nullptr) member->stop.Raise();
+  }
   for (auto& worker : workers_) Join(&worker).IgnoreError();
+  Join(&training_chief_).IgnoreError();
   Join(&evaluator_).IgnoreError();
   if (chief_ != nullptr) StopChief().IgnoreError();
 }
@@ -88,8 +114,23 @@ LocalCluster::~LocalCluster() {
 void LocalCluster::Start() {
   for (int s = 0; s < options_.servers; ++s) StartServer(s);
   StartChief();
+  if (options_.chief_trains) training_chief_ = StartTraining({Role::kChief, 0});
   for (int w = 0; w < options_.workers; ++w) StartWorker(w);
   if (options_.evaluator) StartEvaluator();
+}
+
+std::vector<Task> LocalCluster::Trainers() const {
+  std::vector<Task> trainers;
+  if (options_.chief_trains) trainers.push_back({Role::kChief, 0});
+  for (int w = 0; w < options_.workers; ++w) trainers.push_back({Role::kWorker, w});
+  return trainers;
+}
+
+std::optional<Task> LocalCluster::HostOf(int shard) const {
+  if (options_.collective) return Trainers()[shard];
+  const int worker = shard - (options_.servers - options_.worker_shards);
+  if (worker < 0) return std::nullopt;
+  return Task{Role::kWorker, worker};
 }
 
 std::string LocalCluster::ServerAddress(int index) const {
@@ -107,8 +148,19 @@ RoleContext LocalCluster::ContextOf(Task task) const {
   context.config_hash = ConfigHash(options_.config);
   context.cluster.self = task;
   context.cluster.distributed = true;
-  context.cluster.chief = {{0, ChiefAddress()}};
-  for (int s = 0; s < options_.servers; ++s) context.cluster.ps[s] = ServerAddress(s);
+  if (options_.collective) {
+    const std::vector<Task> hosts = Trainers();
+    for (int s = 0; s < options_.servers; ++s) {
+      context.cluster.addresses(hosts[s].role)[hosts[s].index] = ServerAddress(s);
+    }
+  } else {
+    context.cluster.chief = {{0, ChiefAddress()}};
+    const int servers = options_.servers - options_.worker_shards;
+    for (int s = 0; s < servers; ++s) context.cluster.ps[s] = ServerAddress(s);
+    for (int w = 0; w < options_.worker_shards; ++w) {
+      context.cluster.workers[w] = ServerAddress(servers + w);
+    }
+  }
   if (options_.evaluator) context.cluster.evaluators = {{0, "127.0.0.1:1"}};
   return context;
 }
@@ -142,10 +194,12 @@ void LocalCluster::StartChief() {
     member->links.push_back(
         std::make_unique<FaultyParameterControl>(member->connections.back().get()));
     servers.push_back({name, ServerAddress(s), member->links.back().get()});
+    servers.back().host = HostOf(s);
   }
   ChiefFlags flags;
   flags.lease_seconds = options_.lease_seconds;
-  auto chief = MakeChief(ContextOf({Role::kChief, 0}), flags, std::move(servers), &member->stop);
+  auto chief =
+      MakeChief(ContextOf({Role::kChief, 0}), flags, std::move(servers), nullptr, &member->stop);
   ASSERT_TRUE(chief.ok()) << chief.status();
   member->chief = *std::move(chief);
   member->service = std::make_unique<ChiefGrpcService>(member->chief->service());
@@ -203,14 +257,29 @@ absl::Status LocalCluster::RunWorker(Member* member) const {
                            ? options_.open_devices()
                            : OpenWorkerDevices(OneThread(), member->context.cluster);
   if (!devices.ok()) return devices.status();
-  return RunWorkerRole(member->context, OneThread(), devices->get(), member->link.get(),
-                       GrpcParameterClients(member->context, OneThread()), &member->stop);
+  BulkHandler* const own = OwnShardOf(member->context);
+  // As a program's, it may find no chief any more to tell it that a short job is over.
+  const DoneWatcher done(member->context, &member->stop);
+  return done.Explain(
+      RunWorkerRole(member->context, OneThread(), devices->get(), member->link.get(),
+                    GrpcParameterClients(member->context, OneThread(), own), &member->stop));
+}
+
+BulkHandler* LocalCluster::OwnShardOf(const RoleContext& context) const {
+  const std::optional<size_t> home =
+      ShardLayout(context.config, context.cluster).HomeAt(context.self);
+  return home.has_value() ? &servers_[*home]->handler : nullptr;
+}
+
+std::unique_ptr<LocalCluster::Member> LocalCluster::StartTraining(Task task) {
+  std::unique_ptr<Member> started = MakeMember(task);
+  Member* const member = started.get();
+  member->thread = std::thread([this, member] { member->status = RunWorker(member); });
+  return started;
 }
 
 void LocalCluster::StartWorker(int index) {
-  workers_[index] = MakeMember({Role::kWorker, index});
-  Member* const member = workers_[index].get();
-  member->thread = std::thread([this, member] { member->status = RunWorker(member); });
+  workers_[index] = StartTraining({Role::kWorker, index});
 }
 
 void LocalCluster::KillWorker(int index) {
@@ -233,6 +302,8 @@ void LocalCluster::StartEvaluator() {
 void LocalCluster::ExpectDone() {
   const absl::Status chief = WaitForChief();
   EXPECT_TRUE(chief.ok()) << chief;
+  const absl::Status trained = Join(&training_chief_);
+  EXPECT_TRUE(trained.ok()) << "the chief's training: " << trained;
   for (size_t w = 0; w < workers_.size(); ++w) {
     const absl::Status worker = Join(&workers_[w]);
     EXPECT_TRUE(worker.ok()) << "worker-" << w << ": " << worker;
@@ -263,7 +334,7 @@ void LocalCluster::WaitForWorkers(int count) {
     const std::vector<keelson::Member> members =
         chief().coordinator()->reports()->GetStatus().members;
     return std::count_if(members.begin(), members.end(), [](const keelson::Member& member) {
-      return member.task.role == Role::kWorker && member.state == keelson::Member::kAlive;
+      return member.task.role != Role::kEvaluator && member.state == keelson::Member::kAlive;
     });
   };
   while (alive() < count) {

@@ -1,11 +1,13 @@
 // A whole job in this process over gRPC on the loopback interface: servers, workers, a chief and
 // an evaluator, each with its own thread and stop signal, and each to be killed and started again.
+// Without parameter servers the shards are those of the workers, who call their own ones directly.
 #ifndef KEELSON_TESTS_SUPPORT_LOCAL_CLUSTER_H_
 #define KEELSON_TESTS_SUPPORT_LOCAL_CLUSTER_H_
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "chief/lifecycle/chief.h"
 #include "chief/service/chief_grpc_service.h"
 #include "core/base/stop_signal.h"
+#include "core/client/services/bulk_handler.h"
 #include "core/device/device_group.h"
 #include "core/rpc/server.h"
 #include "core/startup/role_program.h"
@@ -44,6 +47,19 @@ class LocalCluster {
     int lease_seconds = 3;
     // The device of each worker; empty: a CPU with one thread.
     std::function<absl::StatusOr<std::unique_ptr<DeviceGroup>>()> open_devices = {};
+    // The cluster has no parameter servers: shard s is that of the task that trains as number s.
+    bool collective = false;
+    // The chief trains too, as the first one.
+    bool chief_trains = false;
+
+    // So many of the `servers`, the last ones, are the shards of the workers, beside parameter
+    // servers.
+    int worker_shards = 0;
+
+    // Without parameter servers.
+    static Options Collective(bool chief_trains, int workers, const v1::TrainConfig& config);
+    // With parameter servers and a shard at each worker.
+    static Options Hybrid(int servers, int workers, const v1::TrainConfig& config);
   };
 
   // Starts nothing yet.
@@ -81,7 +97,8 @@ class LocalCluster {
   // Waits until a snapshot of at least this step is committed.
   void WaitForSnapshot(int64_t step);
 
-  // Waits until the chief counts `count` workers as alive. Fails the test after 2 min.
+  // Waits until the chief counts `count` workers, itself too if it trains, as alive. Fails the test
+  // after 2 min.
   void WaitForWorkers(int count);
 
   WorkGate& gate() { return gate_; }
@@ -124,9 +141,16 @@ class LocalCluster {
     std::thread thread;
   };
 
+  // The tasks that train: the chief if it does, then the workers.
+  std::vector<Task> Trainers() const;
+  // The task that hosts the shard, if it is no parameter server's.
+  std::optional<Task> HostOf(int shard) const;
+  // The shard that the task hosts; null: none.
+  BulkHandler* OwnShardOf(const RoleContext& context) const;
   std::string ServerAddress(int index) const;
   std::unique_ptr<Member> MakeMember(Task task);
   absl::Status RunWorker(Member* member) const;
+  std::unique_ptr<Member> StartTraining(Task task);
   static absl::Status Join(std::unique_ptr<Member>* member);
 
   const Options options_;
@@ -134,6 +158,7 @@ class LocalCluster {
   WorkGate gate_;
   std::vector<std::unique_ptr<ServerMember>> servers_;
   std::unique_ptr<ChiefMember> chief_;
+  std::unique_ptr<Member> training_chief_;
   std::vector<std::unique_ptr<Member>> workers_;
   std::unique_ptr<Member> evaluator_;
 };
