@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
 from .arrays import floats_of, ids_of
+from .cluster_environment import cluster_variables, in_cluster
 from .errors import AgentLost, Error, JoinError, install_exit_codes
 from .evaluated_rows import EvaluatedRows, UnreadableRows
 from .job import Job, TableRows
@@ -332,7 +333,7 @@ def _connected(
         with theirs:
             command = [find_program("evaluator"), f"--script_socket={theirs.fileno()}"]
             command += [f"--config={config}", f"--model_dir={model_dir}"]
-            own = {name: os.environ[name] for name in ("TF_CONFIG", "JOB_COMPLETION_INDEX") if os.environ.get(name)}
+            own = cluster_variables() if in_cluster() else {}
             if not own and not environment:
                 command.append("--directory_only")
             if not environment:

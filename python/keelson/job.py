@@ -60,7 +60,8 @@ def join(
     keelson.torch.from_config makes a module of it. data_dir: where a chief that the script starts counts the records.
 
     With TF_CONFIG in the environment the script takes part in that cluster's job as its worker; without, it starts a chief
-    and a server on this machine, and ends them with the job.
+    and a server on this machine, and ends them with the job. Clusters without parameter servers, as RANK and WORLD_SIZE
+    of several processes name them, are refused.
 
     debug: each step compares the values with what the servers sent, and raises a RuntimeError that names the variable where
     the script has changed them. JoinError."""

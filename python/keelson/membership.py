@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import socket
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Callable, Dict, Iterator, List, Mapp
 
 from . import safetensors, snapshots
 from .arrays import floats_of
+from .cluster_environment import cluster_variables, in_cluster, task_index
 from .config import JobSettings, Proposal, config_text
 from .errors import AgentLost, Error, Finished, JoinError, lost
 from .lent_memory import LentMemory
@@ -48,7 +48,7 @@ def join_job(
         files = _ProposedFiles(settings, _with_initial(settings, proposal), optimizer)
     cluster = None
     try:
-        if not os.environ.get("TF_CONFIG"):
+        if not in_cluster():
             cluster = LocalCluster(files.make_model_dir(), files.log_dir, files.cluster_flags)
             cluster.start()
             _say(f"started chief and ps_server of {settings.name}; logs in {files.log_dir}")
@@ -115,7 +115,7 @@ class _JobFiles:
     def own_path(self, name: str, extension: str) -> Optional[str]:
         if self._is_temporary or not os.path.isdir(self.log_dir):
             return None
-        return os.path.join(self.log_dir, f"{name}-{_task_index()}.{extension}")
+        return os.path.join(self.log_dir, f"{name}-{task_index()}.{extension}")
 
     def remove(self) -> None:
         """Where nobody asked for them."""
@@ -312,8 +312,7 @@ class Membership:
             return Child(command, self._cluster.environment("worker"), self._cluster.log_path("agent"), descriptors)
         # The chief of a script's own cluster ends with the script.
         command.append("--propose_when_done")
-        environment = {name: os.environ[name] for name in ("TF_CONFIG", "JOB_COMPLETION_INDEX") if name in os.environ}
-        return Child(command, environment, descriptors=descriptors)
+        return Child(command, cluster_variables(), descriptors=descriptors)
 
     def _look_around(self) -> None:
         """In each slice of a wait."""
@@ -395,12 +394,6 @@ def _initial_arrays(settings: JobSettings) -> Dict[str, Tuple[Tuple[int, ...], m
         return {name: (tensor.shape, tensor.data) for name, tensor in tensors.items() if tensor.dtype == "F32"}
     except (OSError, ValueError, TypeError, Error) as error:
         raise JoinError(f"initial: {error}") from error
-
-
-def _task_index() -> int:
-    """Of this script among the workers of its cluster."""
-    task = json.loads(os.environ.get("TF_CONFIG") or "{}").get("task", {})
-    return int(os.environ.get("JOB_COMPLETION_INDEX", task.get("index", 0)))
 
 
 def _say(text: str) -> None:

@@ -10,14 +10,13 @@ import signal
 import subprocess
 from typing import IO, Callable, Dict, Mapping, Optional, Sequence, Union
 
+from .cluster_environment import CLUSTER_VARIABLES
 from .errors import JoinError
 
 _PR_SET_PDEATHSIG = 1
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _LIBRARIES = os.path.join(_PACKAGE, "lib")  # In a wheel (deploy/make_wheel.py).
 _BUILT = os.path.join(os.path.dirname(os.path.dirname(_PACKAGE)), "build", "release", "bin")
-# They would tell a program that it belongs to another job than this one.
-_FOREIGN_VARIABLES = ("TF_CONFIG", "JOB_COMPLETION_INDEX")
 
 _ERROR = re.compile(r"E \S+Z \S+ (.*)")
 
@@ -111,8 +110,9 @@ def last_error(log_path: str) -> Optional[str]:
 
 
 def environment_of(program: str, additions: Mapping[str, str]) -> Dict[str, str]:
-    """What a program is started with: this process's environment, and the package's libraries for the package's programs."""
-    own = {name: value for name, value in os.environ.items() if name not in _FOREIGN_VARIABLES}
+    """What a program is started with: this process's environment, but for what would tell it that it belongs to another job
+    than `additions` say, and the package's libraries for the package's programs."""
+    own = {name: value for name, value in os.environ.items() if name not in CLUSTER_VARIABLES}
     if os.path.dirname(program) == os.path.join(_PACKAGE, "bin") and os.path.isdir(_LIBRARIES):
         own["LD_LIBRARY_PATH"] = ":".join(filter(None, (_LIBRARIES, own.get("LD_LIBRARY_PATH"))))
     return {**own, **additions}

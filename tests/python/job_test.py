@@ -237,6 +237,20 @@ class JobTest(FakeJobTest):
         self.assertNotIn("started chief", self.stderr.getvalue())
         self.assertEqual(os.listdir(os.path.join(self.model_dir, "script")), ["initial.safetensors"])
 
+    def test_a_launcher_of_several_processes_has_one_job(self):
+        with mock.patch.dict(os.environ, {"RANK": "1", "WORLD_SIZE": "2"}):
+            with self.join() as job:
+                list(job.steps())
+        self.assertEqual((self.events()["environment"], self.events()["rank"]), (None, "1"))
+        self.assertNotIn("started chief", self.stderr.getvalue())
+
+    def test_one_process_of_a_launcher_has_a_job_of_its_own(self):
+        with mock.patch.dict(os.environ, {"RANK": "0", "WORLD_SIZE": "1"}):
+            with self.join() as job:
+                list(job.steps())
+        self.assertIsNone(self.events()["rank"], "it would tell programs that they belong to a cluster without servers")
+        self.assertIn("started chief", self.stderr.getvalue())
+
     def test_a_pod_asks_for_metrics_of_its_agent(self):
         asked = {"KEELSON_METRICS_PORT": "9090", "KEELSON_METRICS_ADDRESS": "::1", "KEELSON_METRICS_HOSTS": "a,b"}
         for environment, expected in (
