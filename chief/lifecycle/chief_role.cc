@@ -39,8 +39,8 @@ namespace {
 
 constexpr absl::Duration kShutdownGrace = absl::Milliseconds(200);
 
-// A host that is frozen is replaced after two heartbeats.
-constexpr ControlDeadlines kWithReplicas = {absl::Milliseconds(1500), absl::Seconds(3)};
+// A host that is frozen is replaced after two heartbeats, and what it has not answered is given up.
+constexpr ControlDeadlines kWithReplicas = {absl::Milliseconds(1250), absl::Seconds(3)};
 
 // The address at which others reach this chief: the one that the cluster gives it, else host and
 // port.

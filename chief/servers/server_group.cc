@@ -72,7 +72,7 @@ absl::Status ServerGroup::WaitUntilReachable() {
       reported = now;
     }
     if (stop_->WaitFor(kProbePause)) {
-      return absl::CancelledError("while waiting for the parameter servers");
+      return absl::CancelledError("while waiting for those who hold the model");
     }
   }
 }
@@ -288,8 +288,10 @@ absl::Status ServerGroup::HandOver(size_t s, const v1::MemberList& members) {
 absl::Status ServerGroup::MoveToReplica(size_t s) {
   MutexLock lock(&place_mu_[s]);
   const std::string lost = calls_.address(s);
+  ParameterControl* const service = calls_.service(s);
   RETURN_IF_ERROR(MoveTo(s, /*both_equal=*/false));
   replicas_.NoteLost(lost);
+  service->GiveUpCalls();
   return absl::OkStatus();
 }
 

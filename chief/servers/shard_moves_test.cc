@@ -146,6 +146,8 @@ TEST_F(ShardMovesTest, WithReplicasAShardGoesHomeByItself) {
   Kill(1);
   ASSERT_EQ(group->MoveToReplica(1), absl::OkStatus());
   EXPECT_EQ(group->HostOf(1), HostTask(2));
+  EXPECT_TRUE(at(1, 1).given_up());
+  EXPECT_FALSE(at(2, 1).given_up());
   EXPECT_TRUE(group->Misplaced(1, true));
   ASSERT_FALSE(*group->Settle(1, true, {})) << "a third host has the replica meanwhile";
   EXPECT_EQ(at(0, 1).Count(&Control::ReplicateShard), 1);

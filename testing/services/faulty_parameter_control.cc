@@ -93,6 +93,11 @@ void FaultyParameterControl::CancelFileCalls() {
   if (server_ != nullptr) server_->CancelFileCalls();
 }
 
+void FaultyParameterControl::GiveUpCalls() {
+  given_up_ = true;
+  if (server_ != nullptr) server_->GiveUpCalls();
+}
+
 absl::Status FaultyParameterControl::Finish(const v1::FinishShardRequest& request,
                                             v1::FinishShardResponse* response) {
   return Forward(&ParameterControl::Finish, request, response);

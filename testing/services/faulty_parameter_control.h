@@ -2,6 +2,8 @@
 #ifndef KEELSON_TESTING_SERVICES_FAULTY_PARAMETER_CONTROL_H_
 #define KEELSON_TESTING_SERVICES_FAULTY_PARAMETER_CONTROL_H_
 
+#include <atomic>
+
 #include "absl/status/status.h"
 #include "core/base/stop_signal.h"
 #include "core/client/services/parameter_control.h"
@@ -43,9 +45,12 @@ class FaultyParameterControl : public ParameterControl, public CallFaults {
   absl::Status Finish(const v1::FinishShardRequest& request,
                       v1::FinishShardResponse* response) override;
   void CancelFileCalls() override;
+  void GiveUpCalls() override;
 
   // Raised when calls about files are cancelled, which is for the test's answers to obey.
   const StopSignal& file_calls_end() const { return file_calls_end_; }
+  // Whether its calls were given up, which ends none of them here.
+  bool given_up() const { return given_up_; }
 
  private:
   template <typename Request, typename Response>
@@ -54,6 +59,7 @@ class FaultyParameterControl : public ParameterControl, public CallFaults {
 
   ParameterControl* const server_;
   StopSignal file_calls_end_;
+  std::atomic<bool> given_up_ = false;
 };
 
 }  // namespace keelson

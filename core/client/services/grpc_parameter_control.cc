@@ -1,10 +1,13 @@
 #include "core/client/services/grpc_parameter_control.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/mutex.h"
 #include "core/base/status_macros.h"
 #include "core/base/stop_signal.h"
 #include "core/client/services/grpc_call.h"
@@ -22,6 +25,45 @@ constexpr absl::Duration kControlTimeout = absl::Seconds(5);
 constexpr absl::Duration kLongestReplicaTimeout = absl::Seconds(10);
 constexpr size_t kSmallState = 1 << 20;
 constexpr absl::Duration kFileTimeout = absl::Minutes(30);
+
+// The calls of one connection that nobody else can end. Thread-safe.
+class CallsUnderWay {
+ public:
+  // A call, for as long as it may be cancelled. `context` is not used yet.
+  class Entry {
+   public:
+    Entry(CallsUnderWay* calls, grpc::ClientContext* context) : calls_(calls), context_(context) {
+      MutexLock lock(&calls_->mu_);
+      calls_->entries_.insert(this);
+    }
+    ~Entry() {
+      MutexLock lock(&calls_->mu_);
+      calls_->entries_.erase(this);
+    }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+
+    bool cancelled() const { return cancelled_; }
+
+   private:
+    friend class CallsUnderWay;
+    CallsUnderWay* const calls_;
+    grpc::ClientContext* const context_;
+    std::atomic<bool> cancelled_ = false;
+  };
+
+  void Cancel() {
+    MutexLock lock(&mu_);
+    for (Entry* const entry : entries_) {
+      entry->cancelled_ = true;
+      entry->context_->TryCancel();
+    }
+  }
+
+ private:
+  Mutex mu_;
+  absl::flat_hash_set<Entry*> entries_ ABSL_GUARDED_BY(mu_);
+};
 
 class GrpcParameterControl : public ParameterControl {
  public:
@@ -123,6 +165,7 @@ class GrpcParameterControl : public ParameterControl {
     return Call(&ParameterStub::Finish, request, response, kControlTimeout);
   }
   void CancelFileCalls() override { file_calls_end_.Raise(); }
+  void GiveUpCalls() override { under_way_.Cancel(); }
 
  private:
   template <typename Request, typename Response>
@@ -132,7 +175,10 @@ class GrpcParameterControl : public ParameterControl {
   absl::Status Call(Method<Request, Response> method, const Request& request, Response* response,
                     absl::Duration timeout, bool checks = true) const {
     grpc::ClientContext context;
-    return Call(method, request, response, timeout, checks, &context);
+    const CallsUnderWay::Entry entry(&under_way_, &context);
+    const absl::Status status = Call(method, request, response, timeout, checks, &context);
+    if (status.ok() || !entry.cancelled()) return status;
+    return absl::UnavailableError(absl::StrCat(peer_, ": nobody waits for its answer any more"));
   }
   template <typename Request, typename Response>
   absl::Status FileCall(Method<Request, Response> method, const Request& request,
@@ -198,6 +244,7 @@ class GrpcParameterControl : public ParameterControl {
   const Claim claim_;
   const Connection connection_;
   StopSignal file_calls_end_;
+  mutable CallsUnderWay under_way_;
 };
 
 }  // namespace

@@ -29,7 +29,7 @@ class EchoService final : public v1::ParameterService::Service {
     MutexLock lock(&mu_);
     protocol_ = std::string(protocol);
   }
-  // Calls about files wait until they are cancelled.
+  // Calls about files, and heartbeats, wait until they are cancelled.
   std::atomic<bool> hangs{false};
   std::atomic<int> hanging{0};
 
@@ -64,6 +64,7 @@ class EchoService final : public v1::ParameterService::Service {
   grpc::Status ChiefHeartbeat(grpc::ServerContext* context,
                               const v1::ChiefHeartbeatRequest* request,
                               v1::ShardStatus* response) override {
+    AwaitCancellation(context);
     response->set_job_state_version(request->job_state_version());
     return Ok(context);
   }
@@ -281,6 +282,31 @@ TEST_F(GrpcParameterControlTest, CallsAboutFilesAreCancelledAndOthersAreNot) {
   EXPECT_EQ(client_->WriteSnapshot({}, &response).code(), absl::StatusCode::kCancelled);
   v1::ShardStatus shard;
   EXPECT_EQ(client_->GetStatus({}, &shard), absl::OkStatus());
+}
+
+TEST_F(GrpcParameterControlTest, CallsOfAServerThatIsLostAreGivenUpAndLaterOnesAreMade) {
+  echo_.hangs = true;
+  absl::Status heartbeat;
+  absl::Status writing;
+  std::thread caller([&] {
+    v1::ShardStatus status;
+    heartbeat = client_->ChiefHeartbeat({}, &status);
+  });
+  std::thread writer([&] {
+    v1::WriteSnapshotResponse response;
+    writing = client_->WriteSnapshot({}, &response);
+  });
+  while (echo_.hanging < 2) std::this_thread::yield();
+  client_->GiveUpCalls();
+  caller.join();
+  EXPECT_EQ(heartbeat, absl::UnavailableError(absl::StrCat(
+                           "ps-1 at ", address_, ": nobody waits for its answer any more")));
+  echo_.hangs = false;
+  v1::ShardStatus status;
+  EXPECT_EQ(client_->ChiefHeartbeat({}, &status), absl::OkStatus());
+  client_->CancelFileCalls();
+  writer.join();
+  EXPECT_EQ(writing.code(), absl::StatusCode::kCancelled) << "it was not given up";
 }
 
 TEST_F(GrpcParameterControlTest, AServerOfAnotherBuildIsRefusedWithBothVersions) {

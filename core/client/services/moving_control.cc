@@ -17,9 +17,18 @@ void MovingControl::MoveTo(const std::string& address) {
 void MovingControl::CancelFileCalls() {
   MutexLock lock(&mu_);
   cancelled_ = true;
-  if (current_ != nullptr) current_->CancelFileCalls();
+  AtEach(&ParameterControl::CancelFileCalls);
+}
+
+void MovingControl::GiveUpCalls() {
+  MutexLock lock(&mu_);
+  AtEach(&ParameterControl::GiveUpCalls);
+}
+
+void MovingControl::AtEach(void (ParameterControl::*method)()) {
+  if (current_ != nullptr) ((*current_).*method)();
   for (const auto& control : left_) {
-    if (const auto there = control.lock()) there->CancelFileCalls();
+    if (const auto there = control.lock()) ((*there).*method)();
   }
 }
 

@@ -56,11 +56,14 @@ class MovingControl : public ParameterControl {
                       v1::FinishShardResponse* response) override;
   // Also those of the connections that it has left, and will have.
   void CancelFileCalls() override;
+  void GiveUpCalls() override;
 
  private:
   template <typename Request, typename... Rest>
   absl::Status Call(absl::Status (ParameterControl::*method)(const Request&, Rest...),
                     const Request& request, std::type_identity_t<Rest>... rest);
+  // Calls the method of the connection, and of those that it has left.
+  void AtEach(void (ParameterControl::*method)()) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string peer_;
   const Connect connect_;

@@ -61,6 +61,9 @@ TEST_F(MovingControlTest, ACallUnderWayEndsWhereItBegan) {
   control_.MoveTo("b:2");
   EXPECT_EQ(GetStatus(), absl::OkStatus());
   // It is still under way, and its connection is ended, too.
+  control_.GiveUpCalls();
+  EXPECT_TRUE(servers_["a:1"].given_up());
+  EXPECT_TRUE(servers_["b:2"].given_up());
   control_.CancelFileCalls();
   EXPECT_EQ(cancelled_["a:1"], 1);
   servers_["a:1"].Block(&ParameterControl::GetStatus, false);

@@ -73,6 +73,9 @@ class ParameterControl {
   // WriteSnapshot and their streamed forms), and later ones, with CANCELLED; what a server has
   // begun, it may complete. Calls within a process are not ended.
   virtual void CancelFileCalls() {}
+  // Ends the other calls under way with UNAVAILABLE, because their server is known to be lost or
+  // frozen; later ones are made as ever. Calls within a process are not ended.
+  virtual void GiveUpCalls() {}
 
  private:
   static absl::Status NoReplicas() {

@@ -14,7 +14,8 @@ namespace keelson {
 // FindChief, which every shard answers alike, names none. Thread-safe.
 class ShardControl : public ParameterControl {
  public:
-  // `host` may be shared by the controls of several shards; CancelFileCalls ends those of all.
+  // `host` may be shared by the controls of several shards; CancelFileCalls and GiveUpCalls end
+  // those of all.
   ShardControl(uint32_t shard, std::shared_ptr<ParameterControl> host)
       : named_(shard + 1), host_(std::move(host)) {}
 
@@ -45,6 +46,7 @@ class ShardControl : public ParameterControl {
   absl::Status Finish(const v1::FinishShardRequest& request,
                       v1::FinishShardResponse* response) override;
   void CancelFileCalls() override { host_->CancelFileCalls(); }
+  void GiveUpCalls() override { host_->GiveUpCalls(); }
 
  private:
   template <typename Request>
