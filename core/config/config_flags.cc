@@ -47,10 +47,18 @@ std::vector<std::string> WireNames() {
 }
 
 absl::Status ApplyOverrides(const ConfigOverrides& overrides, v1::TrainConfig* config) {
+  if (overrides.training_steps && overrides.epochs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--epochs: expected none beside --training_steps, found ", *overrides.epochs));
+  }
   if (overrides.batch_size) config->mutable_train()->set_batch_size(*overrides.batch_size);
   if (overrides.training_steps) {
     config->mutable_train()->set_max_steps(*overrides.training_steps);
     config->mutable_train()->clear_epochs();
+  }
+  if (overrides.epochs) {
+    config->mutable_train()->set_epochs(*overrides.epochs);
+    config->mutable_train()->clear_max_steps();
   }
   if (overrides.learning_rate) {
     config->mutable_learning_rate()->set_base(static_cast<float>(*overrides.learning_rate));
@@ -67,6 +75,7 @@ absl::Status ApplyToScriptConfig(const ConfigOverrides& overrides, v1::TrainConf
   const std::pair<absl::string_view, bool> others[] = {
       {"--batch_size", overrides.batch_size.has_value()},
       {"--training_steps", overrides.training_steps.has_value()},
+      {"--epochs", overrides.epochs.has_value()},
       {"--learning_rate", overrides.learning_rate.has_value()},
       {"--data_dir", overrides.data_dir.has_value()},
       {"--seed", overrides.seed.has_value()},

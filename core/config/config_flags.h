@@ -18,6 +18,7 @@ namespace keelson {
 struct ConfigOverrides {
   std::optional<int64_t> batch_size;      // train.batch_size
   std::optional<int64_t> training_steps;  // train.max_steps, in place of train.epochs
+  std::optional<int64_t> epochs;          // train.epochs, in place of train.max_steps
   std::optional<double> learning_rate;    // learning_rate.base
   std::optional<std::string> model_dir;   // checkpoint.model_dir
   std::optional<std::string> data_dir;    // data.data_dir
@@ -30,7 +31,7 @@ struct ConfigOverrides {
 // or in bfloat16 if it is for gradients only (int8, top_k).
 std::vector<std::string> WireNames();
 
-// INVALID_ARGUMENT: `wire` is none of WireNames.
+// INVALID_ARGUMENT: `wire` is none of WireNames; both `training_steps` and `epochs` are there.
 absl::Status ApplyOverrides(const ConfigOverrides& overrides, v1::TrainConfig* config);
 
 // The same where a script says all but the model directory. INVALID_ARGUMENT: another one is there.

@@ -37,6 +37,19 @@ TEST(ConfigFlagsTest, EveryOverrideHasItsField) {
   EXPECT_EQ(config.transfer().depth(), 2);
 }
 
+TEST(ConfigFlagsTest, EpochsComeInPlaceOfSteps) {
+  ConfigOverrides overrides;
+  overrides.epochs = 4;
+  v1::TrainConfig config;
+  config.mutable_train()->set_max_steps(1000);
+  EXPECT_TRUE(ApplyOverrides(overrides, &config).ok());
+  EXPECT_EQ(config.train().epochs(), 4);
+  EXPECT_EQ(config.train().max_steps(), 0);
+  overrides.training_steps = 10;
+  EXPECT_EQ(ApplyOverrides(overrides, &config),
+            absl::InvalidArgumentError("--epochs: expected none beside --training_steps, found 4"));
+}
+
 TEST(ConfigFlagsTest, OfAScriptsJobTheDirectoryAloneIsSaid) {
   ConfigOverrides overrides;
   overrides.model_dir = "models/a";

@@ -81,6 +81,7 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
   app->add_option("--batch_size", overrides->batch_size, "Overrides train.batch_size");
   app->add_option("--training_steps", overrides->training_steps,
                   "Overrides train.max_steps (and train.epochs)");
+  app->add_option("--epochs", overrides->epochs, "Overrides train.epochs (and train.max_steps)");
   app->add_option("--learning_rate", overrides->learning_rate, "Overrides learning_rate.base");
   app->add_option("--seed", overrides->seed, "Overrides train.seed");
   app->add_option("--wire", overrides->wire,

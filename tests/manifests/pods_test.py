@@ -73,7 +73,7 @@ class EveryPod(unittest.TestCase):
 
     def test_roles_of_a_job_share_overrides_and_model_directory(self) -> None:
         """The hash that roles compare covers the overrides; snapshots are written by all servers."""
-        shared = ("batch_size", "training_steps", "learning_rate", "seed", "wire", "pipeline_depth")
+        shared = ("batch_size", "training_steps", "epochs", "learning_rate", "seed", "wire", "pipeline_depth")
         for role in self.each():
             with self.subTest(role.name):
                 first = roles_of(role.path)[0]

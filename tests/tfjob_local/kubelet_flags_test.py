@@ -223,6 +223,13 @@ class TranslationTest(unittest.TestCase):
             remark = f'{flag}: {expected}, found "{value}"; left out'
             self.assertEqual(self.translate(f"{flag}={value}"), ([], [remark]), flag)
 
+    def test_epochs_count_where_no_steps_are_said(self):
+        self.assertEqual(self.translate("--epochs=3"), (["--epochs=3"], []))
+        self.assertEqual(self.translate("--num-epochs", "3"), (["--epochs=3"], []))
+        for given in (("--epochs=3", "--steps=10"), ("--steps=10", "--epochs=3")):
+            found = self.translate(*given)
+            self.assertEqual(found, (["--training_steps=10"], ["--epochs: expected none beside --steps; left out"]))
+
     def test_a_gpu_that_is_not_here(self):
         remark = '--device: expected cpu, as this machine has no GPU, found "gpu"; left out'
         self.assertEqual(self.translate("--device=gpu", gpus=False), ([], [remark]))

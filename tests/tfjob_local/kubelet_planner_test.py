@@ -98,6 +98,12 @@ class ArgumentsTest(PlannerTest):
             ["--seed=3", "--training_steps=500", "--model_dir=/m"],
         )
 
+    def test_steps_replace_epochs(self):
+        args = ("--epochs=2", "--seed=3")
+        self.assertEqual(
+            self.args(spec("PS", args=args), flags={"training_steps": "500"}), ["--seed=3", "--training_steps=500"]
+        )
+
     def test_the_classic_trainer_runs(self):
         args = ("--batch_size=32", "--training_steps=9")
         words = {"command": ("python", "-m", "trainer.task"), "args": args}

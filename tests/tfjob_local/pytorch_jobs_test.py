@@ -79,7 +79,7 @@ class DryRunTest(support.LauncherTest):
         sections, warnings = self.plan(pytorch_job(replica("Master", container=command), replica("Worker", 1, command)))
         for name in ("master-0", "worker-0"):
             arguments = self.values(sections[name], "argument")
-            self.assertLessEqual({"--batch_size=32", "--learning_rate=0.1"}, set(arguments))
+            self.assertLessEqual({"--batch_size=32", "--epochs=1", "--learning_rate=0.1"}, set(arguments))
             self.assertFalse([a for a in arguments if "backend" in a or "gloo" in a])
             variables = self.values(sections[name], "env")
             self.assertIn("WORLD_SIZE=2", variables)
@@ -98,9 +98,8 @@ class DryRunTest(support.LauncherTest):
         elastic = "elasticPolicy: {rdzvBackend: c10d, minReplicas: 1, maxReplicas: 2, maxRestarts: 100}"
         meaningless = "nothing in Keelson's programs means the same, left out"
         for container, workers, spec, expected, said in (
-            (simple, 1, "", [], [
+            (simple, 1, "", ["--epochs=1"], [
                 "Master: worker runs in place of the command python3 /opt/pytorch-mnist/mnist.py --epochs=1",
-                f"--epochs: {meaningless}",
                 "Worker: worker runs in place of the command python3 /opt/pytorch-mnist/mnist.py --epochs=1",
             ]),
             (gloo, 1, "", [], [f"--backend: {meaningless}"]),

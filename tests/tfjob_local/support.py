@@ -20,12 +20,13 @@ _OWN_FLAGS = {
     "evaluator": ("compute_threads", "device", "auth_token_file"),
 }
 _COMMON_FLAGS = (
-    "config", "batch_size", "training_steps", "learning_rate", "seed", "model_dir", "data_dir", "metrics_port"
+    "config", "batch_size", "training_steps", "epochs", "learning_rate", "seed", "model_dir", "data_dir", "metrics_port"
 )
 # The types of those that are no text.
 _TYPES = {
     "batch_size": "INT",
     "training_steps": "INT",
+    "epochs": "INT",
     "learning_rate": "FLOAT",
     "seed": "UINT",
     "metrics_port": "INT:INT in [0 - 65535]",

@@ -29,6 +29,7 @@ ALIASES: Dict[str, Tuple[str, ...]] = {
         "total_steps",
         "steps",
     ),
+    "epochs": ("num_epochs", "num_train_epochs", "train_epochs", "max_epochs", "nb_epochs"),
     "learning_rate": ("lr", "initial_learning_rate", "base_lr", "base_learning_rate"),
     "model_dir": ("job_dir", "output_dir", "checkpoint_dir", "save_dir", "train_dir", "log_dir", "logdir"),
     "data_dir": ("input_dir", "dataset_dir", "train_data_dir", "data_path"),
@@ -60,6 +61,7 @@ def translate_flags(
         translator.add_flag(word, value)
     for variable, value in environment.items():
         translator.add_variable(variable, value)
+    translator.settle_length()
     texts = (choice.text for choice in translator.chosen.values())
     return Translation(tuple(texts), tuple(translator.remarks))
 
@@ -101,6 +103,12 @@ class _Translator:
                 # The launcher chooses that one.
                 if own != "model_dir":
                     self.remarks.append(f"env {variable} is taken as {text}")
+
+    def settle_length(self) -> None:
+        """Of trainers that take both, the steps count where they are said."""
+        if "training_steps" in self.chosen and "epochs" in self.chosen:
+            epochs, steps = self.chosen.pop("epochs"), self.chosen["training_steps"]
+            self.remarks.append(f"{epochs.word}: expected none beside {steps.word}; left out")
 
     def _means_something(self, name: str, value: Optional[str]) -> bool:
         """Whether one of the four programs has the flag: one that a ps does not have may be the worker's."""

@@ -18,7 +18,7 @@ _PRECISIONS = {
 }
 # Endings of a configuration as a text proto.
 _CONFIG_ENDINGS = (".textproto", ".txtpb", ".textpb", ".pbtxt", ".prototxt")
-_MUST_BE_POSITIVE = frozenset({"batch_size", "training_steps", "learning_rate", "compute_threads"})
+_MUST_BE_POSITIVE = frozenset({"batch_size", "training_steps", "epochs", "learning_rate", "compute_threads"})
 _CHOICES = re.compile(r"TEXT:\{(.*)\}")
 
 

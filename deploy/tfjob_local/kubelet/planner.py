@@ -251,11 +251,11 @@ class PodPlanner:
             flags.update(self._settings.training_flags)
         # In a pod termination_log is a file for the kubelet; here the manifest would choose one of the user's.
         for flag in (*flags, "termination_log"):
-            args = remove_flag(args, flag)
+            args = _without(args, flag)
         args += [f"--{flag}={value}" for flag, value in flags.items()]
         for argument in self._settings.extra_args:
             name = flag_name(argument)
-            args = remove_flag(args, name) if name else args
+            args = _without(args, name) if name else args
         args += self._settings.extra_args
         return self._ports.localise(
             replica.job, replica.spec, replica.name, str(program.keelson), args, replica.addresses
@@ -343,3 +343,9 @@ class PodPlanner:
 
 def lies_in(path: str, directory: str) -> bool:
     return os.path.commonpath([os.path.abspath(path), directory]) == directory
+
+
+def _without(args: List[str], flag: str) -> List[str]:
+    """The arguments without this flag, and without the one that cannot stand beside it."""
+    opposites = {"training_steps": "epochs", "epochs": "training_steps"}
+    return remove_flag(remove_flag(args, flag), opposites.get(flag, flag))
