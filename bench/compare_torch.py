@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """Training rates in one run: PyTorch's DistributedDataParallel over Gloo, and Keelson in float32 and bfloat16.
 
-usage: bench/compare_torch.py [--alone | --scripts | --strategy=collective [--processes N]] [--repeat N] [--steps N] [--bin_dir DIR] [--data_dir DIR]
+usage: bench/compare_torch.py [--alone | --scripts | --strategy=collective [--processes N] [--network NAME]] [--repeat N] [--steps N]
+                              [--bin_dir DIR] [--data_dir DIR]
 
 The same MLP of 2.7 MB (784-512-512-10), batch 32 and plain SGD everywhere; 2 processes of PyTorch with one thread
 each, 2 workers and 1 server of Keelson. With --scripts the workers of Keelson are scripts in Python with that PyTorch
 (keelson.torch), with and without overlap. With --strategy=collective Keelson has no server: its workers hold the
-model, and train synchronously as PyTorch's do. All take turns; medians with (min-max). A gradient is one worker's for
+model, and train synchronously as PyTorch's do; --network=small has 178 kB, --network=wide 67.2 MB and batch 1, beside
+which Gloo's all-reduce of as many bytes is measured alone, counted as gradients likewise. All take turns; medians with (min-max). A gradient is one worker's for
 one batch, so a step of PyTorch, in which both take part, counts as two. With --alone: steps per second of one process
 with all cores, for the MLP and for the network of configs/mnist_cnn.textproto (batch 64). The PyTorch is that of the interpreter that
 runs this (Debian: python3-torch; another one: VENV/bin/python bench/compare_torch.py), and is named with its BLAS.
@@ -31,23 +33,39 @@ WARM_UP_STEPS = 50
 CNN_CONFIG = os.path.join(train_rate.REPOSITORY, "configs", "mnist_cnn.textproto")
 
 
-def train_rank(rank: int, port: int, steps: int, processes: int) -> None:
-    """One process of the PyTorch job; rank 0 prints the steps per second."""
+def layers_of(network: train_rate.Network) -> List[Any]:
+    from torch import nn
+
+    layers: List[Any] = []
+    width = 784
+    for units in network.hidden:
+        layers += [nn.Linear(width, units), nn.ReLU()]
+        width = units
+    return layers + [nn.Linear(width, 10)]
+
+
+def train_rank(network: train_rate.Network, only_reduce: bool, rank: int, port: int, steps: int, processes: int) -> None:
+    """One process of the PyTorch job; rank 0 prints the steps per second. `only_reduce`: a step is an all-reduce of as
+    many bytes as the model has."""
     import torch
     from torch import distributed, nn
 
     torch.set_num_threads(1)
     torch.manual_seed(1)
     distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=processes)
-    layers = [nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)]
-    model = nn.parallel.DistributedDataParallel(nn.Sequential(*layers))
+    model = nn.parallel.DistributedDataParallel(nn.Sequential(*layers_of(network)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     loss = nn.CrossEntropyLoss()
-    images, labels = torch.rand(32, 784), torch.randint(0, 10, (32,))
-    for step in range(WARM_UP_STEPS + steps):
-        if step == WARM_UP_STEPS:
+    images, labels = torch.rand(network.batch, 784), torch.randint(0, 10, (network.batch,))
+    gradients = torch.zeros(sum(parameter.numel() for parameter in model.parameters()))
+    warm_up = min(WARM_UP_STEPS, steps)
+    for step in range(warm_up + steps):
+        if step == warm_up:
             distributed.barrier()
             began = time.monotonic()
+        if only_reduce:
+            distributed.all_reduce(gradients)
+            continue
         optimizer.zero_grad()
         loss(model(images), labels).backward()
         optimizer.step()
@@ -56,10 +74,11 @@ def train_rank(rank: int, port: int, steps: int, processes: int) -> None:
     distributed.destroy_process_group()
 
 
-def measure_torch(steps: int, processes: int = PROCESSES) -> float:
+def measure_torch(steps: int, processes: int = PROCESSES, network: str = "mlp", only_reduce: bool = False) -> float:
     """Gradients per second of the PyTorch job."""
     (port,) = train_rate.free_ports(1)
     command = [sys.executable, os.path.abspath(__file__), f"--port={port}", f"--steps={steps}", f"--processes={processes}"]
+    command += [f"--network={network}"] + (["--only_reduce"] if only_reduce else [])
     ranks = [subprocess.Popen(command + [f"--rank={rank}"], stdout=subprocess.PIPE) for rank in range(processes)]
     outputs = [rank.communicate()[0] for rank in ranks]
     if any(rank.returncode != 0 for rank in ranks):
@@ -74,8 +93,8 @@ def measure_torch_alone(network: str, steps: int) -> float:
 
     torch.manual_seed(1)
     if network == "mlp":
-        layers = [nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)]
-        batch, momentum = 32, 0.0
+        layers = [nn.Flatten(), *layers_of(train_rate.NETWORKS["mlp"])]
+        batch, momentum = train_rate.NETWORKS["mlp"].batch, 0.0
     else:
         layers = [nn.Conv2d(1, 32, 5), nn.ReLU(), nn.MaxPool2d(2)]
         layers += [nn.Conv2d(32, 64, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
@@ -104,8 +123,7 @@ def train_script(wire: str, overlap: bool, steps: int, model_dir: str) -> None:
 
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    layers = [nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)]
-    model = nn.Sequential(*layers)
+    model = nn.Sequential(*layers_of(train_rate.NETWORKS["mlp"]))
     loss = nn.CrossEntropyLoss()
     images, labels = torch.rand(32, 784), torch.randint(0, 10, (32,))
     groups = [keelson.Wire("*", push="bfloat16", pull="bfloat16")] if wire == "bf16" else []
@@ -164,7 +182,7 @@ def contenders_of_scripts(flags: argparse.Namespace, with_torch: bool) -> Dict[s
 def contenders_alone(flags: argparse.Namespace, with_torch: bool) -> Dict[str, Callable[[], float]]:
     configs = {"mlp": os.path.join(flags.work, "mlp.textproto"), "cnn": CNN_CONFIG}
     with open(configs["mlp"], "w", encoding="utf-8") as file:
-        file.write(train_rate.CONFIG.format(steps=flags.steps, transfer=""))
+        file.write(train_rate.config_text(train_rate.NETWORKS["mlp"], flags.steps))
     contenders: Dict[str, Callable[[], float]] = {}
     for network, config in configs.items():
         # A step of the CNN takes many times as long.
@@ -190,12 +208,16 @@ def contenders_together(flags: argparse.Namespace, with_torch: bool) -> Dict[str
 
 def contenders_collective(flags: argparse.Namespace, with_torch: bool) -> Dict[str, Callable[[], float]]:
     contenders: Dict[str, Callable[[], float]] = {}
+    network = train_rate.NETWORKS[flags.network]
     for wire in ("f32", "bf16"):
         contenders[f"keelson collective {wire}"] = partial(
-            train_rate.measure_collective, wire, flags.processes, flags.steps, flags.bin_dir, flags.data_dir
+            train_rate.measure_collective, network, wire, flags.processes, flags.steps, flags.bin_dir, flags.data_dir
         )
     if with_torch:
-        contenders["torch ddp gloo f32"] = partial(measure_torch, max(200, flags.steps // 8), flags.processes)
+        torch = partial(measure_torch, max(network.steps, flags.steps // 8), flags.processes, flags.network)
+        contenders["torch ddp gloo f32"] = torch
+        if flags.network == "wide":
+            contenders["gloo all-reduce alone"] = partial(torch, only_reduce=True)
     return contenders
 
 
@@ -237,6 +259,10 @@ def main() -> None:
         help="where the model is: on a server, or on the workers, which then train synchronously as those of DDP do",
     )
     parser.add_argument("--processes", type=int, default=PROCESSES, help="workers of a collective job (default: 2)")
+    parser.add_argument(
+        "--network", choices=sorted(train_rate.NETWORKS), default="mlp", help="what a collective job trains (default: mlp)"
+    )
+    parser.add_argument("--only_reduce", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--script", choices=sorted(train_rate.TRANSFER), help=argparse.SUPPRESS)
     parser.add_argument("--overlap", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--work", default="", help=argparse.SUPPRESS)
@@ -245,7 +271,8 @@ def main() -> None:
     train_rate.add_flags(parser)
     flags = parser.parse_args()
     if flags.rank is not None:
-        train_rank(flags.rank, flags.port, flags.steps, flags.processes)
+        network = train_rate.NETWORKS[flags.network]
+        train_rank(network, flags.only_reduce, flags.rank, flags.port, flags.steps, flags.processes)
         return
     if flags.script is not None:
         train_script(flags.script, flags.overlap, flags.steps, flags.work)
@@ -268,7 +295,7 @@ def main() -> None:
         except RuntimeError as error:
             parser.exit(1, f"compare_torch: {error}\n")
     for name, values in rates.items():
-        print(f"{name}: {statistics.median(values):.0f} ({min(values):.0f}-{max(values):.0f}) {unit}")
+        print(f"{name}: {statistics.median(values):.4g} ({min(values):.4g}-{max(values):.4g}) {unit}")
 
 
 if __name__ == "__main__":

@@ -24,16 +24,12 @@ model {{
   name: "mlp"
   input_shape: [28, 28, 1]
   layers {{ flatten {{}} }}
-  layers {{ name: "hidden_1" dense {{ units: 512 }} }}
-  layers {{ relu {{}} }}
-  layers {{ name: "hidden_2" dense {{ units: 512 }} }}
-  layers {{ relu {{}} }}
-  layers {{ name: "scores" dense {{ units: 10 }} }}
+{hidden}  layers {{ name: "scores" dense {{ units: 10 }} }}
   loss {{ kind: SOFTMAX_CROSS_ENTROPY }}
 }}
 optimizer {{ sgd {{}} }}
 learning_rate {{ base: 0.01 }}
-train {{ batch_size: 32 max_steps: {steps} seed: 1 }}
+train {{ batch_size: {batch} max_steps: {steps} seed: 1 }}
 checkpoint {{ save_steps: {steps} }}
 {transfer}
 """
@@ -42,6 +38,31 @@ TRANSFER = {
     "f32": "",
     "bf16": 'transfer { groups { variables: "*" push: BFLOAT16 pull: BFLOAT16 } }',
 }
+
+HIDDEN = """  layers {{ name: "hidden_{number}" dense {{ units: {units} }} }}
+  layers {{ relu {{}} }}
+"""
+
+
+class Network(NamedTuple):
+    """Dense layers with a ReLU each, between 784 inputs and 10 classes."""
+
+    hidden: Tuple[int, ...]
+    batch: int
+    steps: int  # that PyTorch is measured over, at least
+
+
+NETWORKS = {
+    "mlp": Network((512, 512), batch=32, steps=200),  # 2.7 MB
+    "small": Network((56,), batch=32, steps=1000),  # 178 kB: a step is little else than its calls
+    "wide": Network((21130,), batch=1, steps=50),  # 67.2 MB: a step is little else than its bytes
+}
+
+
+def config_text(network: Network, steps: int, wire: str = "f32") -> str:
+    hidden = "".join(HIDDEN.format(number=i, units=units) for i, units in enumerate(network.hidden, 1))
+    return CONFIG.format(hidden=hidden, batch=network.batch, steps=steps, transfer=TRANSFER[wire])
+
 
 REPLICAS = """    {kind}:
       replicas: {count}
@@ -104,7 +125,7 @@ def measure(wire: str, steps: int, bin_dir: str, data_dir: Optional[str]) -> flo
     with tempfile.TemporaryDirectory() as work:
         config, job = os.path.join(work, "config.textproto"), os.path.join(work, "job.yaml")
         with open(config, "w", encoding="utf-8") as file:
-            file.write(CONFIG.format(steps=steps, transfer=TRANSFER[wire]))
+            file.write(config_text(NETWORKS["mlp"], steps, wire))
         with open(job, "w", encoding="utf-8") as file:
             file.write(manifest(config))
         model_dir = os.path.join(work, "model")
@@ -125,12 +146,14 @@ def run(command: List[str], model_dir: str) -> List[Sample]:
     return samples
 
 
-def measure_collective(wire: str, workers: int, steps: int, bin_dir: str, data_dir: Optional[str]) -> float:
+def measure_collective(
+    network: Network, wire: str, workers: int, steps: int, bin_dir: str, data_dir: Optional[str]
+) -> float:
     """Gradients per second of a job of workers alone, which host the model themselves and train synchronously."""
     with tempfile.TemporaryDirectory() as work:
         config, model_dir = os.path.join(work, "config.textproto"), os.path.join(work, "model")
         with open(config, "w", encoding="utf-8") as file:
-            file.write(CONFIG.format(steps=steps, transfer=TRANSFER[wire]))
+            file.write(config_text(network, steps, wire))
         command = [os.path.join(bin_dir, "worker"), f"--config={config}", f"--model_dir={model_dir}"]
         command += [f"--data_dir={data_dir}"] if data_dir else []
         hosts = [f"127.0.0.1:{port}" for port in free_ports(workers)]
