@@ -26,24 +26,34 @@ Json VariableJson(const VariableSpec& variable) {
           {"partitions", Json::array()}};
 }
 
+// The most bytes of a shard over the mean, among the shards of servers or among those of tasks that
+// train; 1 where they have none. Each kind is placed by itself.
+double BalanceOf(const Placement& placement, const std::vector<ServerView>& servers, bool hosted) {
+  int64_t total = 0;
+  int64_t largest = 0;
+  int64_t shards = 0;
+  for (size_t s = 0; s < placement.num_shards(); ++s) {
+    if (servers[s].host.has_value() != hosted) continue;
+    ++shards;
+    total += placement.ShardBytes(s);
+    largest = std::max(largest, placement.ShardBytes(s));
+  }
+  if (total == 0) return 1;
+  return static_cast<double>(largest) * static_cast<double>(shards) / static_cast<double>(total);
+}
+
 }  // namespace
 
 std::string PlacementJson(const Placement& placement, const std::vector<ServerView>& servers) {
   Json shards = Json::array();
-  int64_t total = 0;
-  int64_t largest = 0;
   for (size_t s = 0; s < placement.num_shards(); ++s) {
-    const int64_t bytes = placement.ShardBytes(s);
-    total += bytes;
-    largest = std::max(largest, bytes);
-    Json shard = {{"task", servers[s].task.ToString()}, {"bytes", bytes}};
+    Json shard = {{"task", servers[s].task.ToString()}, {"bytes", placement.ShardBytes(s)}};
     if (servers[s].host.has_value()) shard["host"] = servers[s].host->ToString();
     if (!placement.tables().empty()) {
       shard["row_partitions"] = placement.RowPartitionsOf(s).count;
     }
     shards.push_back(std::move(shard));
   }
-  const double mean = static_cast<double>(total) / static_cast<double>(placement.num_shards());
   Json variables = Json::array();
   for (const VariableSpec& variable : placement.variables()) {
     variables.push_back(VariableJson(variable));
@@ -55,9 +65,9 @@ std::string PlacementJson(const Placement& placement, const std::vector<ServerVi
                                                            {"row_end", partition.row_end},
                                                            {"bytes", BytesOf(placement, p)}});
   }
-  const Json json = {{"balance", total > 0 ? static_cast<double>(largest) / mean : 1.0},
-                     {"shards", shards},
-                     {"variables", variables}};
+  const double balance = std::max(BalanceOf(placement, servers, /*hosted=*/false),
+                                  BalanceOf(placement, servers, /*hosted=*/true));
+  const Json json = {{"balance", balance}, {"shards", shards}, {"variables", variables}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -15,8 +15,10 @@
 namespace keelson {
 
 // One line of JSON:
-//   balance    the largest shard over the mean
-//   shards     list of {task, bytes}, by shard
+//   balance    the largest shard over the mean, of the servers or of the tasks that train: the
+//   greater shards     list of {task, bytes}, by shard; host: the task that it begins at, where
+//   that is no
+//              parameter server; row_partitions: of tables, where the model has some
 //   variables  list of {name, shape, bytes, partitions}, by name; partitions is a list of {shard,
 //              row_begin, row_end, bytes}
 // `servers[s]` holds shard s.

@@ -54,6 +54,14 @@ TEST_F(RunFilesTest, PlacementTellsWhereTheVariablesLive) {
   EXPECT_EQ(rows, 6000);
 }
 
+TEST_F(RunFilesTest, ServersAndWorkersAreEachBalancedByThemselves) {
+  servers_[1].host = Task{Role::kWorker, 0};
+  const Json json = Json::parse(PlacementJson(placement_, servers_));
+  EXPECT_EQ(json["balance"], 1.0);
+  EXPECT_FALSE(json["shards"][0].contains("host"));
+  EXPECT_EQ(json["shards"][1]["host"], "worker-0");
+}
+
 TEST_F(RunFilesTest, TheConfigurationCanBeReadBack) {
   ASSERT_EQ(Write(), absl::OkStatus());
   const auto read = ParseTrainConfig(File("train_config.textproto"), "train_config.textproto");
