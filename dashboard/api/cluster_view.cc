@@ -24,7 +24,7 @@ constexpr double kWaitingShare = 0.5;
 constexpr double kLeastTraffic = 1 << 20;
 constexpr double kLeastStaleness = 1;
 
-constexpr const char* kTexts[] = {"state", "peer", "address", "device"};
+constexpr const char* kTexts[] = {"state", "peer", "address", "host", "device"};
 constexpr const char* kNumbers[] = {"since",       "restarts",   "shard_step",
                                     "value_bytes", "slot_bytes", "clients"};
 constexpr const char* kStates[] = {"waiting", "alive", "away", "restoring", "lost", "left", "down"};
@@ -140,7 +140,9 @@ double Median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-bool IsServer(const Json& task) { return task["role"] == "ps"; }
+bool IsHostedShard(const Json& task) { return task["role"] == "ps" && task.contains("host"); }
+
+bool IsServer(const Json& task) { return task["role"] == "ps" && !task.contains("host"); }
 
 // A worker, or a chief that trains too.
 bool Trains(const Json& task) { return task["role"] == "worker" || task.contains("steps"); }
@@ -221,14 +223,13 @@ void RemarkWaiting(Json* tasks) {
   }
 }
 
-// Servers that hold or move more than their share.
-void RemarkServers(Json* tasks) {
-  const Peers servers(tasks, IsServer);
-  const auto judge = [](const char* what, double least) {
-    return [what, least](Json* task, double value, const std::vector<double>& all) {
+// Servers that hold or move more than their share. `whose`: "the servers'".
+void RemarkServers(const Peers& servers, const char* whose) {
+  const auto judge = [whose](const char* what, double least) {
+    return [whose, what, least](Json* task, double value, const std::vector<double>& all) {
       const double mean = Sum(all) / static_cast<double>(all.size());
       if (mean <= least || value <= kSkew * mean) return;
-      Remark(task, "skew", absl::StrFormat("%.2g times the servers' mean %s", value / mean, what));
+      Remark(task, "skew", absl::StrFormat("%.2g times %s mean %s", value / mean, whose, what));
     };
   };
   const auto sum_of = [](const char* a, const char* b) {
@@ -365,7 +366,9 @@ Json ClusterJson(const Run& run, const RunData& data) {
   }
   RemarkWorkers(&tasks);
   RemarkWaiting(&tasks);
-  RemarkServers(&tasks);
+  RemarkServers(Peers(&tasks, IsServer), "the servers'");
+  // Placed by rules of their own.
+  RemarkServers(Peers(&tasks, IsHostedShard), "the shards'");
   std::vector<Json> sorted(std::make_move_iterator(tasks.begin()),
                            std::make_move_iterator(tasks.end()));
   std::stable_sort(sorted.begin(), sorted.end(), [](const Json& a, const Json& b) {

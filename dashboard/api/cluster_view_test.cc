@@ -153,6 +153,17 @@ TEST_F(ClusterViewTest, SkewOfServers) {
   EXPECT_THAT(Remarks("ps-1"), ElementsAre("skew: 1.6 times the servers' mean traffic"));
 }
 
+// A server may well hold more than a worker's shard.
+TEST_F(ClusterViewTest, ShardsOfWorkersAreComparedWithEachOther) {
+  Server(0)["value_bytes"] = 5'000'000;
+  Server(1)["host"] = "worker-1";
+  EXPECT_THAT(Remarks("ps-0"), IsEmpty());
+  EXPECT_THAT(Remarks("ps-1"), IsEmpty());
+  EXPECT_EQ(Task("ps-1")["host"], "worker-1");
+  Server(0)["host"] = "worker-0";
+  EXPECT_THAT(Remarks("ps-0"), ElementsAre("skew: 1.6 times the shards' mean bytes"));
+}
+
 TEST_F(ClusterViewTest, TellsOfTables) {
   EXPECT_FALSE(Cluster().contains("tables"));
   const Json users = {

@@ -153,6 +153,8 @@ export interface ClusterTask {
   restarts?: number;
   peer?: string;
   address?: string;
+  // Who hosts the shard that `task` numbers, where that is no parameter server.
+  host?: string;
   device?: string;
   shard_step?: number;
   value_bytes?: number;
@@ -207,7 +209,7 @@ export interface ClusterTable {
 export interface Placement {
   run: string;
   balance: Value;
-  shards: {task: string; bytes: number}[];
+  shards: {task: string; host?: string; bytes: number}[];
   variables: {
     name: string;
     shape: number[];

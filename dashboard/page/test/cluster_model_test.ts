@@ -3,7 +3,7 @@ import {test} from "node:test";
 import type {ClusterTask, TaskRole, TaskState} from "../src/api_types";
 import {formatByteRate, formatBytes, formatCount, formatDuration} from "../src/format";
 import {
-  figureText, hottestText, idsPerDistinct, medianSpeed, needsAttention, placementVersion, shardPieces, shareWithoutRow, sortTasks, stalenessBuckets, stateTone, stepParts, trains,
+  figureText, hottestText, idsPerDistinct, medianSpeed, nameOf, needsAttention, placementVersion, serversTitle, shardPieces, shareWithoutRow, sortTasks, stalenessBuckets, stateTone, stepParts, trains,
 } from "../src/views/cluster_model";
 
 function task(role: TaskRole, index: number, more: Partial<ClusterTask> = {}): ClusterTask {
@@ -13,6 +13,23 @@ function task(role: TaskRole, index: number, more: Partial<ClusterTask> = {}): C
 test("tasks are in the order of roles, then of numbers", () => {
   const tasks = [task("worker", 10), task("evaluator", 0), task("worker", 2), task("ps", 0), task("chief", 0)];
   deepEqual(sortTasks(tasks).map((one) => one.task), ["chief-0", "ps-0", "worker-2", "worker-10", "evaluator-0"]);
+});
+
+test("a shard of a task that trains is called after it", () => {
+  const server = task("ps", 0);
+  const shard = task("ps", 12, {host: "worker-1"});
+  equal(nameOf(server), "ps-0");
+  equal(nameOf(shard), "shard-12 of worker-1");
+  equal(serversTitle([]), "Parameter servers");
+  equal(serversTitle([server]), "Parameter servers");
+  equal(serversTitle([server, shard]), "Parameter servers and shards");
+  equal(serversTitle([shard]), "Shards");
+});
+
+test("the placement has changed when a shard is hosted by another task", () => {
+  const at = (host: string) => placementVersion([task("ps", 0, {value_bytes: 8, host})]);
+  equal(at("worker-0") === at("worker-0"), true);
+  equal(at("worker-0") === at("worker-1"), false);
 });
 
 test("what is not alive, or has a remark, needs attention; who has left does not", () => {

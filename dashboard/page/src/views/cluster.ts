@@ -7,19 +7,20 @@ import type {Context, View} from "../view";
 import "./cluster.css";
 import {stepLegend} from "./cluster_bars";
 import {TaskDetail} from "./cluster_detail";
-import {medianSpeed, needsAttention, placementVersion, ROLES, sortTasks, trains} from "./cluster_model";
+import {medianSpeed, nameOf, needsAttention, placementVersion, ROLES, serversTitle, sortTasks, trains} from "./cluster_model";
 import {PlacementCard} from "./cluster_placement";
 import {TablesCard} from "./cluster_tables";
 import {TaskTable, type Figures} from "./cluster_row";
 import {Tip} from "./cluster_tip";
 
 const TITLES: Record<TaskRole, string> = {
-  chief: "Chief", ps: "Parameter servers", worker: "Workers", evaluator: "Evaluators",
+  chief: "Chief", ps: serversTitle([]), worker: "Workers", evaluator: "Evaluators",
 };
 const CLOCK_MS = 1000;
 
 interface Section {
   element: HTMLElement;
+  title: HTMLElement;
   count: HTMLElement;
   legend: HTMLElement;  // of the parts of a step, if a task trains
   table: TaskTable;
@@ -71,11 +72,12 @@ class ClusterPage {
     const table = new TaskTable(role, this.tip, (task) => new TaskDetail(this.context, task));
     const count = h("span", {class: "muted small"});
     const legend = stepLegend();
+    const title = h("h3", {id: `cluster-${role}`}, TITLES[role]);
     const element = h("section", {class: "card", hidden: true, "aria-labelledby": `cluster-${role}`},
-      h("header", null, h("h3", {id: `cluster-${role}`}, TITLES[role]), count, h("span", {class: "spacer"}),
+      h("header", null, title, count, h("span", {class: "spacer"}),
         legend),
       table.element);
-    return {element, count, legend, table};
+    return {element, title, count, legend, table};
   }
 
   private async fetch(): Promise<void> {
@@ -133,7 +135,7 @@ class ClusterPage {
     const news = cluster.tasks.filter((task) => this.states.get(task.task) !== task.state);
     this.states = new Map(cluster.tasks.map((task) => [task.task, task.state]));
     if (!first && news.length > 0) {
-      setText(this.announcement, news.map((task) => `${task.task} is ${task.state}`).join(", "));
+      setText(this.announcement, news.map((task) => `${nameOf(task)} is ${task.state}`).join(", "));
     }
   }
 
@@ -150,6 +152,7 @@ class ClusterPage {
     const shown = this.filter.checked ? remarkable : tasks;
     this.nothing.hidden = !this.filter.checked || remarkable.length > 0;
     const figures: Figures = {median: medianSpeed(tasks), now: Date.now() / 1000 + this.ahead, shown: cluster.figures};
+    setText(this.sections.get("ps")!.title, serversTitle(tasks.filter((task) => task.role === "ps")));
     for (const [role, section] of this.sections) {
       const own = shown.filter((task) => task.role === role);
       section.element.hidden = own.length === 0;

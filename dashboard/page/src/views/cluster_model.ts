@@ -5,6 +5,17 @@ import {formatByteRate, formatBytes, formatCount, formatDuration, formatNumber, 
 
 export const ROLES: readonly TaskRole[] = ["chief", "ps", "worker", "evaluator"];
 
+// A task as people know it: "worker-1", "shard-2 of worker-1".
+export function nameOf(task: {task: string; host?: string}): string {
+  return task.host === undefined ? task.task : `shard-${task.task.slice(task.task.lastIndexOf("-") + 1)} of ${task.host}`;
+}
+
+// What those are that hold the variables.
+export function serversTitle(servers: readonly ClusterTask[]): string {
+  if (servers.length > 0 && servers.every((server) => server.host !== undefined)) return "Shards";
+  return servers.some((server) => server.host !== undefined) ? "Parameter servers and shards" : "Parameter servers";
+}
+
 // Of the ids that were looked up in a table.
 export function shareWithoutRow(table: ClusterTable): string {
   return formatPercent(table.looked_up ? (table.looked_up_absent ?? 0) / table.looked_up : undefined);
@@ -68,7 +79,7 @@ function valueAt(object: unknown, keys: readonly string[]): number | undefined {
 // or their contents.
 export function placementVersion(tasks: readonly ClusterTask[]): string {
   return tasks.filter((task) => task.role === "chief" || task.role === "ps")
-    .map((task) => [task.task, task.role === "chief" ? task.restarts : task.value_bytes].join(" ")).join(", ");
+    .map((task) => [nameOf(task), task.role === "chief" ? task.restarts : task.value_bytes].join(" ")).join(", ");
 }
 
 // By role (chief, ps, worker, evaluator), then by index.

@@ -4,7 +4,7 @@ import type {Placement} from "../api";
 import {h, setAttribute} from "../dom";
 import {formatBytes, formatNumber, formatPercent, formatShape} from "../format";
 import {SortableTable} from "../sortable_table";
-import {shardPieces, type ShardPiece} from "./cluster_model";
+import {nameOf, shardPieces, type ShardPiece} from "./cluster_model";
 import type {Tip} from "./cluster_tip";
 
 type Variable = Placement["variables"][number];
@@ -46,7 +46,7 @@ export class PlacementCard {
     const own = pieces.slice(0, PIECES_PER_BAR);
     const rest = pieces.slice(PIECES_PER_BAR).reduce((sum, piece) => sum + piece.bytes, 0);
     const bar = h("div", {class: "shard-bar", role: "img", tabindex: 0,
-      "aria-label": `${shard.task}: ${formatBytes(shard.bytes)}, ${pieces.length} pieces`});
+      "aria-label": `${nameOf(shard)}: ${formatBytes(shard.bytes)}, ${pieces.length} pieces`});
     bar.style.width = `${100 * shard.bytes / most}%`;
     for (const piece of own) {
       const element = h("span", {class: `piece piece-${1 + piece.number % COLORS}`, "data-variable": piece.number});
@@ -61,7 +61,7 @@ export class PlacementCard {
       bar.append(element);
     }
     this.tip.attach(bar, () => [pieceTable(pieces, shard.bytes)]);
-    return h("div", {class: "shard"}, h("span", {class: "shard-name"}, shard.task), h("div", {class: "shard-track"}, bar),
+    return h("div", {class: "shard"}, h("span", {class: "shard-name"}, nameOf(shard)), h("div", {class: "shard-track"}, bar),
       h("span", {class: "number small"}, formatBytes(shard.bytes)));
   }
 
@@ -115,7 +115,10 @@ function pieceTable(pieces: readonly ShardPiece[], total: number): HTMLElement {
 }
 
 function whereText(placement: Placement, variable: Variable): string {
-  const name = (shard: number) => placement.shards[shard]?.task ?? `shard ${shard}`;
+  const name = (number: number) => {
+    const shard = placement.shards[number];
+    return shard === undefined ? `shard ${number}` : nameOf(shard);
+  };
   if (variable.partitions.length === 1) return name(variable.partitions[0]!.shard);
   return variable.partitions.map((part) => `${name(part.shard)} rows ${part.row_begin}–${part.row_end - 1}`).join(", ");
 }

@@ -5,7 +5,7 @@ import type {ClusterTask, Figure, TaskRole} from "../api";
 import {h, keyed, setAttribute, setText} from "../dom";
 import {formatByteRate, formatBytes, formatCount, formatDuration, formatNumber, formatTime} from "../format";
 import {SpeedBar, StalenessBars, StepBar} from "./cluster_bars";
-import {needsAttention, stateTone, trains} from "./cluster_model";
+import {nameOf, needsAttention, stateTone, trains} from "./cluster_model";
 import type {Tip} from "./cluster_tip";
 
 // The figures of a row beside its task.
@@ -166,7 +166,7 @@ class TaskRow {
     this.button = h("button", {
       class: "task-button", type: "button", "aria-expanded": "false", "aria-controls": `${id}-detail`, testid: `open-${task.task}`,
       on: {click: () => this.toggle()},
-    }, task.task);
+    }, nameOf(task));
     this.room = h("td", {colspan: columns.length + 1});
     this.element = h("tr", {id, testid: id, class: "task"},
       h("td", {class: "task-name"}, this.button, this.device),
@@ -179,6 +179,7 @@ class TaskRow {
   update(task: ClusterTask, figures: Figures): void {
     this.task = task;
     this.figures = figures;
+    setText(this.button, nameOf(task));
     const attention = needsAttention(task);
     for (const row of [this.element, this.noted]) {
       setAttribute(row, "data-attention", attention);
