@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "testing/device/cuda_emulation/emulation.h"
 #include "tests/support/local_cluster.h"
+#include "tests/support/model_difference.h"
 #include "tests/support/model_directory.h"
 
 namespace keelson {
@@ -95,6 +96,29 @@ TEST_P(EmulatedGpuTest, SharesAJobWithACpu) {
     EXPECT_GT(status.workers.at({Role::kWorker, w}).steps(), 0) << "worker-" << w;
   }
   EXPECT_THAT(cuda_emulation::Complaints(), testing::IsEmpty());
+}
+
+// Gradients go to the shards of the peers, and to a worker's own one within its process, from the
+// memory that the device writes.
+TEST_P(EmulatedGpuTest, TrainsWithoutServersAsACpuDoes) {
+  ASSERT_EQ(cuda_emulation::Reset({.gpus = 2}), "");
+  v1::TrainConfig configs[2];
+  for (const bool gpus : {false, true}) {
+    configs[gpus] = Config(FreshDirectory(), 1);
+    LocalCluster::Options options = LocalCluster::Options::Collective(
+        /*chief_trains=*/false, 2, configs[gpus]);
+    options.open_devices = [gpus] {
+      return gpus ? CreateDevices(GetParam().device) : CreateDevices("cpu", {.threads = 1});
+    };
+    LocalCluster cluster(std::move(options));
+    cluster.Start();
+    cluster.ExpectDone();
+  }
+  EXPECT_THAT(cuda_emulation::Complaints(), testing::IsEmpty());
+  EXPECT_EQ(cuda_emulation::Leaks(), "");
+  if (GetParam().push == v1::FLOAT32) {
+    EXPECT_LT(DifferenceOf(configs[0], configs[1]).relative, 1e-4);
+  }
 }
 
 TEST_P(EmulatedGpuTest, Depth2TrainsToTheEnd) { EXPECT_FALSE(Train(1, 2).empty()); }
