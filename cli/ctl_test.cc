@@ -70,6 +70,12 @@ TEST_F(CtlTest, TheEndIsTheFirstOneThatWasAskedFor) {
   EXPECT_THAT(out_.str(), HasSubstr("ends early  good enough\n"));
 }
 
+TEST_F(CtlTest, ItIsSaidThatWorkersAreMissing) {
+  chief_.status.set_missing_workers(2);
+  ASSERT_TRUE(PrintStatus(&chief_, /*json=*/false, &out_).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("waits for  2 more tasks to train\n"));
+}
+
 TEST_F(CtlTest, TheStepOfASnapshotIsPrinted) {
   chief_.status.set_step(42);
   ASSERT_TRUE(SaveSnapshot(&chief_, &out_).ok());

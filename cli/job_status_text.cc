@@ -114,6 +114,9 @@ void AddJob(const v1::JobStatus& status, TextTable* table) {
       {"speed", absl::StrFormat("%.1f steps/s, %.1f examples/s", status.steps_per_second(),
                                 status.examples_per_second())});
   table->AddRow({"mode", ModeText(status)});
+  if (status.missing_workers() > 0) {
+    table->AddRow({"waits for", absl::StrCat(status.missing_workers(), " more tasks to train")});
+  }
   if (!status.end_reason().empty()) table->AddRow({"ends early", status.end_reason()});
   table->AddRow({"snapshot", absl::StrCat("of step ", status.snapshot_step())});
 }

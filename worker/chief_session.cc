@@ -138,7 +138,7 @@ absl::StatusOr<v1::GetModelResponse> ChiefSession::WaitForModel() {
   request.mutable_max_wait()->set_seconds(kLongPollSeconds);
   v1::GetModelResponse response;
   int64_t registrations = 0;
-  RETURN_IF_ERROR(Call("waiting for the parameter servers", [&] {
+  RETURN_IF_ERROR(Call("waiting for those who hold the model", [&] {
     registrations = this->registrations();
     return chief_->GetModel(request, &response);
   }));

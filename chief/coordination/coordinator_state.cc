@@ -98,6 +98,23 @@ bool CoordinatorState::Trained() const {
 
 bool CoordinatorState::WorkersAway() const { return membership.AnyAway(Role::kWorker); }
 
+int CoordinatorState::MissingWorkers() const {
+  return std::max(0, options.min_workers - membership.NumTraining());
+}
+
+void CoordinatorState::LogMissingWorkers() {
+  const bool lacks = MissingWorkers() > 0;
+  if (lacks == lacks_workers) return;
+  lacks_workers = lacks;
+  const std::string found =
+      absl::StrCat(membership.NumTraining(), " of at least ", options.min_workers, " tasks train");
+  if (lacks) {
+    LogWarning("no step is begun: ", found);
+  } else {
+    LogInfo("steps are begun again: ", found);
+  }
+}
+
 void CoordinatorState::WaitUntil(absl::Duration until) { clock->WaitUntil(&mu, &changed, until); }
 
 void CoordinatorState::WaitAsMember(absl::Duration until) {

@@ -59,6 +59,8 @@ struct CoordinatorState {
     absl::Duration takeover_after = absl::Seconds(1);
     // As configured (TrainConfig.consistency.mode).
     ConsistencyMode mode = {};
+    // While fewer tasks train, no step is begun (CollectiveConfig.min_workers).
+    int min_workers = 1;
   };
 
   // `clock` outlives this.
@@ -82,6 +84,10 @@ struct CoordinatorState {
   bool Trained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   // Workers of a predecessor are expected back.
   bool WorkersAway() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
+  // How many tasks fewer train than are to.
+  int MissingWorkers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
+  // Logs when tasks begin to be missing, and when enough are there again.
+  void LogMissingWorkers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
 
   // ---- Waits.
 
@@ -124,6 +130,8 @@ struct CoordinatorState {
   SaveRequests saves ABSL_GUARDED_BY(mu);
   StoredVersions versions ABSL_GUARDED_BY(mu);
   JobPhase phase ABSL_GUARDED_BY(mu) = JobPhase::kWaitingForServers;
+  // Whether the log says that tasks are missing.
+  bool lacks_workers ABSL_GUARDED_BY(mu) = false;
   // Why the job has failed; empty: it has not.
   std::string error ABSL_GUARDED_BY(mu);
 };

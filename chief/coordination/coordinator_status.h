@@ -27,6 +27,8 @@ struct CoordinatorStatus {
   bool trained = false;
   // Why training ends early; empty: it does not.
   std::string end_reason;
+  // So many more tasks have to train before a step is begun (CollectiveConfig.min_workers).
+  int missing_workers = 0;
   int64_t step = 0;
   int64_t max_steps = 0;  // 0: a stream, which ends by itself
   double epoch = 0;

@@ -35,7 +35,10 @@ CoordinatorStatus JobReports::GetStatus() const {
   status.evaluation = state_->snapshots.evaluation();
   status.members = state_->membership.Members();
   for (Member& member : status.members) member.secret = 0;
-  if (state_->training.has_value()) state_->training->FillStatus(state_->WorkersAway(), &status);
+  if (state_->training.has_value()) {
+    status.missing_workers = state_->MissingWorkers();
+    state_->training->FillStatus(state_->WorkersAway(), &status);
+  }
   return status;
 }
 

@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<uint64_t>> MemberCalls::Register(Task task, const Mem
       state_->membership.Register(task, id, peer, std::move(device), told_epoch);
   state_->NoticeEnds();
   RETURN_IF_ERROR(registered);
-  if (task.role == Role::kWorker) state_->stalls.Join(incarnation, step_bound);
+  if (Trains(task.role)) state_->stalls.Join(incarnation, step_bound);
   std::vector<uint64_t> kept = state_->ClaimLeases(task, incarnation, held);
   if (state_->training.has_value() && AnyGivenAway(held, kept)) {
     state_->membership.Lose(incarnation);

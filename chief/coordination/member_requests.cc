@@ -164,14 +164,21 @@ void MemberRequests::AnswerWaiting(const StopSignal& stop) {
   }
 }
 
+bool MemberRequests::LacksWorkers() {
+  state_->LogMissingWorkers();
+  const WorkDispatcher& work = state_->training->work();
+  if (work.OpenRound().has_value() || !work.end_reason().empty()) return false;
+  return state_->MissingWorkers() > 0;
+}
+
 std::optional<WorkLease> MemberRequests::GrantLease(const WorkRequest& request) {
-  if (!state_->training.has_value() || state_->WorkersAway()) return std::nullopt;
+  if (!state_->training.has_value() || state_->WorkersAway() || LacksWorkers()) return std::nullopt;
   const WorkLedger& ledger = state_->training->ledger();
   const int64_t left = ledger.options().max_steps - ledger.completed_steps();
   const absl::Duration now = state_->clock->Monotonic();
   const int64_t tickets = state_->requests.TicketsFor(request.id.incarnation, left, now);
-  std::optional<WorkLease> lease = state_->training->work().Grant(
-      request.id.incarnation, tickets, state_->membership.NumAlive(Role::kWorker));
+  std::optional<WorkLease> lease = state_->training->work().Grant(request.id.incarnation, tickets,
+                                                                  state_->membership.NumTraining());
   if (lease.has_value()) {
     state_->requests.Grant(request.id.incarnation, request.sequence, *lease, now);
   }

@@ -79,6 +79,8 @@ class MemberRequests {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
   std::optional<ModelAnswer> TryModel(Task task, const MembershipId& id, bool last)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
+  // Fewer tasks train than are to, and nothing that is under way needs those that are there.
+  bool LacksWorkers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
   std::optional<WorkLease> GrantLease(const WorkRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
   RequestId Park(ParkedRequests::Kind kind, uint64_t incarnation, absl::Duration max_wait,

@@ -83,15 +83,15 @@ class MemberRequestsTest : public testing::Test {
     options.max_tickets_per_lease = 1;
     return options;
   }
-  void Create(const char* mode) {
+  void Create(const Coordinator::Options& options) {
     answerer_.reset();
-    coordinator_.emplace(OptionsOf(mode), &clock_);
+    coordinator_.emplace(options, &clock_);
     answerer_ = std::make_unique<Answerer>(&*coordinator_);
     ASSERT_TRUE(coordinator_->members()->Register(kWorker0, TestId(1), kHash, "host:1").ok());
     ASSERT_TRUE(coordinator_->members()->Register(kWorker1, TestId(2), kHash, "host:2").ok());
   }
   void Begin(const char* mode, int64_t steps) {
-    Create(mode);
+    Create(OptionsOf(mode));
     Train(steps);
   }
   void Train(int64_t steps) {
@@ -158,7 +158,7 @@ TEST_F(MemberRequestsTest, WorkThatIsThereIsGivenByTheCallItself) {
 }
 
 TEST_F(MemberRequestsTest, TheModelComesWhenTrainingStarts) {
-  Create("async");
+  Create(OptionsOf("async"));
   const AwaitedModel model;
   ASSERT_TRUE(coordinator_->requests()->RequestModel(kWorker0, TestId(1), kLong, model.Done()));
   EXPECT_FALSE(model.Came());
@@ -167,7 +167,7 @@ TEST_F(MemberRequestsTest, TheModelComesWhenTrainingStarts) {
 }
 
 TEST_F(MemberRequestsTest, AJobThatFailsTellsThoseWhoWaitForTheModel) {
-  Create("async");
+  Create(OptionsOf("async"));
   const AwaitedModel model;
   ASSERT_TRUE(coordinator_->requests()->RequestModel(kWorker0, TestId(1), kLong, model.Done()));
   coordinator_->control()->Fail(absl::InternalError("no disk"));
@@ -175,7 +175,7 @@ TEST_F(MemberRequestsTest, AJobThatFailsTellsThoseWhoWaitForTheModel) {
 }
 
 TEST_F(MemberRequestsTest, ARequestWhoseTimeHasPassedGetsNothing) {
-  Create("async");
+  Create(OptionsOf("async"));
   const AwaitedModel model;
   const AwaitedWork work;
   ASSERT_TRUE(
@@ -206,6 +206,57 @@ TEST_F(MemberRequestsTest, ACommittedRoundAnswersItsWorkers) {
     ASSERT_TRUE(answer.ok() && answer->has_value());
     EXPECT_EQ((*answer)->tickets[0].step, 1);
   }
+}
+
+TEST_F(MemberRequestsTest, NoStepIsBegunWhileWorkersAreMissing) {
+  for (const char* mode : {"async", "sync:2"}) {
+    Coordinator::Options options = OptionsOf(mode);
+    options.min_workers = 3;
+    Create(options);
+    Train(10);
+    const AwaitedWork work;
+    ASSERT_TRUE(Request(kWorker0, 1, work).has_value());
+    EXPECT_EQ(coordinator_->reports()->GetStatus().missing_workers, 1);
+    ASSERT_TRUE(
+        coordinator_->members()->Register({Role::kChief, 0}, TestId(3), kHash, "host:3").ok());
+    const MemberRequests::WorkAnswer answer = work.Await();
+    EXPECT_TRUE(answer.ok() && answer->has_value());
+    EXPECT_EQ(coordinator_->reports()->GetStatus().missing_workers, 0);
+  }
+}
+
+TEST_F(MemberRequestsTest, ARoundUnderWayIsDoneByThoseWhoAreLeft) {
+  Coordinator::Options options = OptionsOf("sync:2");
+  options.min_workers = 2;
+  Create(options);
+  Train(10);
+  const WorkLease first = Acquire(kWorker0, 1);
+  ASSERT_EQ(coordinator_->members()->Leave(kWorker1, TestId(2), {}), absl::OkStatus());
+  EXPECT_EQ(coordinator_->reports()->GetStatus().missing_workers, 1);
+  const WorkLease second = Acquire(kWorker0, 1);
+  for (const WorkLease& lease : {first, second}) {
+    ASSERT_EQ(coordinator_->members()->Heartbeat(kWorker0, TestId(1), Completed(lease.id, 1)),
+              absl::OkStatus());
+  }
+  const auto round = coordinator_->rounds()->WaitForRound(kNoWait);
+  ASSERT_TRUE(round.has_value());
+  coordinator_->rounds()->RoundCommitted(*round);
+  const AwaitedWork next;
+  EXPECT_TRUE(Request(kWorker0, 1, next).has_value());
+  EXPECT_FALSE(next.Came());
+}
+
+TEST_F(MemberRequestsTest, AChiefThatTrainsHasItsShareOfARound) {
+  Create(OptionsOf("sync:3"));
+  constexpr Task kChief = {Role::kChief, 0};
+  ASSERT_TRUE(coordinator_->members()->Register(kChief, TestId(3), kHash, "host:3").ok());
+  Train(10);
+  Acquire(kWorker0, 1);
+  const AwaitedWork more;
+  EXPECT_TRUE(Request(kWorker0, 1, more).has_value());
+  Acquire(kWorker1, 2);
+  Acquire(kChief, 3);
+  EXPECT_FALSE(more.Came());
 }
 
 TEST_F(MemberRequestsTest, AMembershipThatEndsEndsItsRequest) {
@@ -269,7 +320,7 @@ TEST_F(MemberRequestsTest, AMemberIsHeardOfWhileItsRequestWaitsAndNoLonger) {
 }
 
 TEST_F(MemberRequestsTest, AThousandRequestsAreAnsweredByOneEvent) {
-  Create("async");
+  Create(OptionsOf("async"));
   constexpr int kWorkers = 1000;
   std::vector<AwaitedWork> work(kWorkers);
   for (int worker = 0; worker < kWorkers; ++worker) {

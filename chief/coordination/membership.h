@@ -127,6 +127,8 @@ class Membership {
   std::vector<Member> Members() const;
   bool AnyAlive(Role role) const { return NumAlive(role) > 0; }
   int NumAlive(Role role) const { return Count(role, Member::kAlive); }
+  // The members that train.
+  int NumTraining() const { return NumAlive(Role::kChief) + NumAlive(Role::kWorker); }
   bool AnyAway(Role role) const { return Count(role, Member::kAway) > 0; }
   // Null when the task is unknown. Valid until the next non-const call.
   const Member* Find(Task task) const;

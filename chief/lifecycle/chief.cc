@@ -36,6 +36,16 @@ int64_t MaxSteps(const ChiefOptions& options) {
                             train.batch_size() * BatchesPerStep(options.config));
 }
 
+// "2 parameter servers", "3 tasks that hold the model".
+std::string HoldersOf(const ServerGroup& servers) {
+  size_t hosts = 0;
+  for (size_t s = 0; s < servers.size(); ++s) hosts += servers.HostOf(s).has_value() ? 1 : 0;
+  const std::string of_servers = absl::StrCat(servers.size() - hosts, " parameter servers");
+  if (hosts == 0) return of_servers;
+  const std::string of_hosts = absl::StrCat(hosts, " tasks that hold the model");
+  return hosts == servers.size() ? of_hosts : absl::StrCat(of_servers, " and ", of_hosts);
+}
+
 // 0: unknown.
 int64_t KnownSteps(int64_t max_steps) { return max_steps == kEndlessSteps ? 0 : max_steps; }
 
@@ -46,6 +56,7 @@ Coordinator::Options CoordinatorOptions(const ChiefOptions& options, const Consi
   out.lease = options.lease;
   out.loss_interval = options.config.train().summary_steps();
   out.max_loss = options.config.train().max_loss();
+  out.min_workers = static_cast<int>(options.config.collective().min_workers());
   return out;
 }
 
@@ -294,7 +305,7 @@ absl::Status Chief::RunJob() {
   const std::optional<DoneMarker> done_before = directory_.ReadDoneMarker().value_or(std::nullopt);
   RETURN_IF_ERROR(directory_.RemoveDoneMarker());
   servers_.Describe(ShardsOf(options_, model_.placement, max_steps_));
-  LogInfo("waiting for ", servers_.size(), " parameter servers");
+  LogInfo("waiting for ", HoldersOf(servers_));
   RETURN_IF_ERROR(servers_.WaitUntilReachable());
   LogInfo("placement:");
   std::printf("%s", model_.placement.ToTable().c_str());

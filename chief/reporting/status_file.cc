@@ -228,6 +228,7 @@ std::string StatusJson(const StatusReport& report) {
                {"error", job.error},
                {"mode", job.mode.ToString()},
                {"end_reason", job.end_reason},
+               {"missing_workers", job.missing_workers},
                {"step", job.step},
                {"snapshot_step", job.snapshot_step},
                {"learning_rate", report.learning_rate},

@@ -47,6 +47,7 @@ struct StatusReport {
 //   phase, error              as in JobStatus; "error" is empty but for FAILED
 //   mode                      as ConsistencyMode::ToString
 //   end_reason                why training ends early; empty: it does not
+//   missing_workers           so many more tasks have to train before a step is begun
 //   step, max_steps, epoch, snapshot_step, learning_rate, steps_per_epoch
 //   stream                    of a stream, which has no epoch, and max_steps only where that ends
 //                             it: {file, done_records, known_records, ended}, see StreamStatus

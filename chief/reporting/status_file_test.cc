@@ -79,12 +79,14 @@ TEST_F(StatusFileTest, TellsHowFarAStreamIs) {
 
 TEST_F(StatusFileTest, TellsTheJobAndItsChief) {
   job_.end_reason = "good enough";
+  job_.missing_workers = 2;
   const Json json = Written();
   EXPECT_EQ(json["time"], 1.7e9);
   EXPECT_EQ(json["started"], 1.7e9 - 60);
   EXPECT_EQ(json["learning_rate"], 0.5);
   EXPECT_EQ(json["steps_per_epoch"], 312.5);
   EXPECT_EQ(json["end_reason"], "good enough");
+  EXPECT_EQ(json["missing_workers"], 2);
   EXPECT_EQ(json["waiting_for"], Json({"ps-0 at host:3"}));
   EXPECT_EQ(json["chief"],
             Json({{"task", "chief-0"}, {"peer", "host:1"}, {"since", 1.7e9}, {"restarts", 2}}));

@@ -403,6 +403,7 @@ absl::Status ChiefHandler::GetJobStatus(const v1::GetJobStatusRequest& request,
   *response->mutable_mode() = status.mode.ToProto();
   if (status.next_mode.has_value()) *response->mutable_next_mode() = status.next_mode->ToProto();
   response->set_end_reason(status.end_reason);
+  response->set_missing_workers(status.missing_workers);
   if (status.stream.has_value()) *response->mutable_stream() = *status.stream;
   if (servers_ != nullptr) {
     for (const ServerView& server : servers_()) *response->add_servers() = ServerToProto(server);

@@ -26,6 +26,9 @@ inline absl::string_view RoleName(Role role) {
   return "";
 }
 
+// Whether a member of this role trains. A chief that only leads the job is no member of it.
+inline bool Trains(Role role) { return role == Role::kChief || role == Role::kWorker; }
+
 struct Task {
   Role role = Role::kWorker;
   int index = 0;

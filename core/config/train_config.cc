@@ -9,6 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
+#include "core/config/field_checks.h"
 #include "core/config/placement_checks.h"
 #include "core/config/shard_layout.h"
 #include "core/config/train_config_checks.h"
@@ -126,6 +127,10 @@ v1::TrainConfig WithModeOf(v1::TrainConfig config, const ClusterSpec& cluster) {
 }
 
 absl::Status CheckFitsCluster(const v1::TrainConfig& config, const ClusterSpec& cluster) {
+  const int min_workers = config.collective().min_workers();
+  if (!cluster.distributed && min_workers > 1) {
+    return FieldError("collective.min_workers", "at most 1 in a job of one process", min_workers);
+  }
   if (!cluster.collective()) return CheckPlacementFits(config.placement(), cluster);
   const v1::ModelConfig& model = config.model();
   if (model.has_external()) {

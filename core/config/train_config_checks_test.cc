@@ -68,6 +68,8 @@ const BadConfig kBadConfigs[] = {
     {"NoEnd", "train { max_steps: 0 }",
      "train: expected exactly one of max_steps and epochs, found neither"},
     {"SummarySteps", "train { summary_steps: -1 }", "train.summary_steps: expected > 0, found -1"},
+    {"MinWorkers", "collective { min_workers: -1 }",
+     "collective.min_workers: expected >= 0, found -1"},
     {"HistogramSteps", "train { histogram_steps: -1 }",
      "train.histogram_steps: expected >= 0, found -1"},
     {"MaxLoss", "train { max_loss: -1 }", "train.max_loss: expected >= 0, found -1"},

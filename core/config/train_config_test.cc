@@ -199,6 +199,16 @@ TEST(TrainConfigClusterTest, TablesAndScriptsNeedServers) {
                 "(TF_CONFIG cluster.ps or --ps_hosts), found a script's variables"));
 }
 
+TEST(TrainConfigClusterTest, OneProcessIsNotTwo) {
+  v1::TrainConfig config = Finalized(kMinimal);
+  config.mutable_collective()->set_min_workers(2);
+  EXPECT_EQ(CheckFitsCluster(config, ClusterOf(0, 3)), absl::OkStatus());
+  EXPECT_EQ(CheckFitsCluster(config, ClusterOf(2, 1)), absl::OkStatus());
+  EXPECT_EQ(CheckFitsCluster(config, ClusterSpec()),
+            absl::InvalidArgumentError(
+                "collective.min_workers: expected at most 1 in a job of one process, found 2"));
+}
+
 TEST(FinalizeTrainConfigTest, LayersThatShareVariablesGetNoInitializer) {
   const v1::TrainConfig config = Finalized(R"(
     model {

@@ -52,6 +52,11 @@ RunState OfPhase(const Json& status) {
   if (phase != "TRAINING") return {"waiting", "status.json has no phase that is known"};
   const std::vector<std::string> away = ServersAway(status);
   if (!away.empty()) return {"restarting", Named(away)};
+  const int64_t missing = IntegerAt(status, "missing_workers").value_or(0);
+  if (missing > 0) {
+    return {"waiting", absl::StrCat("waiting for ", missing, " more ",
+                                    missing == 1 ? "task" : "tasks", " to train")};
+  }
   return {"running", "training"};
 }
 

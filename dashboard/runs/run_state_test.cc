@@ -38,6 +38,15 @@ TEST(DeriveRunState, AServerThatIsLostRestartsTheJob) {
   EXPECT_EQ(DeriveRunState(status, kFresh, false).text, "ps-1 is being restored");
 }
 
+TEST(DeriveRunState, AJobThatLacksWorkersWaits) {
+  Json status = TrainingStatus();
+  status["missing_workers"] = 2;
+  EXPECT_EQ(DeriveRunState(status, kFresh, false),
+            (RunState{"waiting", "waiting for 2 more tasks to train", ""}));
+  status["missing_workers"] = 0;
+  EXPECT_EQ(DeriveRunState(status, kFresh, false).state, "running");
+}
+
 TEST(DeriveRunState, AnEndHasItsReason) {
   Json failed = Phase("FAILED");
   failed["error"] = "the loss is not finite";
