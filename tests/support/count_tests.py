@@ -41,12 +41,11 @@ def count_unittest(report: str) -> Counts:
 
 def count_ctest(junit_path: str, xml_dir: str) -> Counts:
     """The cases of every GoogleTest program; a program that ended badly counts a failure at least."""
-    try:
-        programs = ElementTree.parse(junit_path).getroot().findall("testcase")
-    except (OSError, ElementTree.ParseError):
+    junit = _parse(junit_path)
+    if junit is None:
         return Counts(failed=1)
     total = Counts()
-    for program in programs:
+    for program in junit.findall("testcase"):
         total = total.plus(_count_program(program, xml_dir))
     return total
 
@@ -64,10 +63,18 @@ def _count_program(program: ElementTree.Element, xml_dir: str) -> Counts:
     return cases
 
 
-def _count_cases(path: str) -> Optional[Counts]:
+def _parse(path: str) -> Optional[ElementTree.Element]:
+    """None: there is no such file, or it is not whole. What a message quotes may be no text."""
     try:
-        root = ElementTree.parse(path).getroot()
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return ElementTree.fromstring(re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "?", file.read()))
     except (OSError, ElementTree.ParseError):
+        return None
+
+
+def _count_cases(path: str) -> Optional[Counts]:
+    root = _parse(path)
+    if root is None:
         return None
     total = Counts()
     for case in root.iter("testcase"):
@@ -104,19 +111,17 @@ def unended_programs(xml_dirs: Sequence[str]) -> List[Tuple[str, str]]:
     """
     unended = []
     for xml_dir in xml_dirs:
-        try:
-            programs = ElementTree.parse(os.path.join(xml_dir, "ctest.junit")).getroot().findall("testcase")
-        except (OSError, ElementTree.ParseError):
-            continue
-        for program in programs:
+        junit = _parse(os.path.join(xml_dir, "ctest.junit"))
+        for program in junit.findall("testcase") if junit is not None else ():
             cases = _count_cases(os.path.join(xml_dir, f"{program.get('name')}.xml"))
             if program.get("status") in ("run", "disabled") or (cases and cases.failed):
                 continue
             output = (program.findtext("system-out") or "").rstrip().splitlines()
             begun = re.findall(r"^\[ RUN      \] (\S+)", "\n".join(output), re.MULTILINE)
             words = f"{_failure_message(program)} after {float(program.get('time', '0')):.0f} s"
-            if begun:
-                words += f"; the last case begun was {begun[-1]}"
+            words += f"; the last case begun was {begun[-1]}" if begun else ""
+            failed = re.findall(r"^\[  FAILED  \] (\S+) \(\d+ ms\)", "\n".join(output), re.MULTILINE)
+            words += f"; failed were {', '.join(failed)}" if failed else ""
             unended.append((f"{_build_of(xml_dir)}: {program.get('name')}", "\n".join([words] + output[-40:])))
     return sorted(unended)
 
@@ -135,11 +140,8 @@ def _all_cases(xml_dirs: Sequence[str]) -> Iterator[Tuple[str, ElementTree.Eleme
     for xml_dir in xml_dirs:
         for path in glob.glob(os.path.join(xml_dir, "*.xml")):
             program = os.path.splitext(os.path.basename(path))[0]
-            try:
-                root = ElementTree.parse(path).getroot()
-            except (OSError, ElementTree.ParseError):
-                continue
-            for case in root.iter("testcase"):
+            root = _parse(path)
+            for case in root.iter("testcase") if root is not None else ():
                 yield f"{_build_of(xml_dir)}: {program}: {case.get('classname')}.{case.get('name')}", case
 
 

@@ -57,6 +57,15 @@ class FailedCasesTest(unittest.TestCase):
             expected = [("asan: a_test: A.Wrong", "a_test.cc:7\nExpected 1\na_test.cc:8")]
             self.assertEqual(failed_cases([results]), expected)
 
+    def test_a_message_may_quote_what_is_no_text(self):
+        with tempfile.TemporaryDirectory() as root:
+            results = os.path.join(root, "asan", "results")
+            os.makedirs(results)
+            with open(os.path.join(results, "a_test.xml"), "wb") as file:
+                file.write(b'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites><testsuite><testcase classname="A" '
+                           b'name="Wrong"><failure message="a log: \xc3 \x1b"/></testcase></testsuite></testsuites>')  # fmt: skip
+            self.assertEqual(failed_cases([results]), [("asan: a_test: A.Wrong", "a log: \ufffd ?")])
+
 
 class UnendedProgramsTest(unittest.TestCase):
     def test_names_the_last_case_begun_of_a_program_without_results(self):
@@ -68,14 +77,14 @@ class UnendedProgramsTest(unittest.TestCase):
             with open(os.path.join(results, "ctest.junit"), "w", encoding="utf-8") as file:
                 file.write(
                     '<testsuite><testcase name="a_test" status="fail" time="600.2"><failure message="Timeout"/>'
-                    "<system-out>[ RUN      ] A.Fine&#x0A;[       OK ] A.Fine (3 ms)&#x0A;[ RUN      ] A.Hangs&#x0A;"
+                    "<system-out>[ RUN      ] A.Bad&#x0A;[  FAILED  ] A.Bad (3 ms)&#x0A;[ RUN      ] A.Hangs&#x0A;"
                     'last words&#x0A;</system-out></testcase><testcase name="b_test" status="fail" time="1"/>'
                     '<testcase name="c_test" status="run" time="1"/></testsuite>'
                 )
             lines = [
-                "Timeout after 600 s; the last case begun was A.Hangs",
-                "[ RUN      ] A.Fine",
-                "[       OK ] A.Fine (3 ms)",
+                "Timeout after 600 s; the last case begun was A.Hangs; failed were A.Bad",
+                "[ RUN      ] A.Bad",
+                "[  FAILED  ] A.Bad (3 ms)",
                 "[ RUN      ] A.Hangs",
                 "last words",
             ]
