@@ -39,17 +39,18 @@ double AccuracyAfter(const std::string& what, const Job::Layout& layout, const s
   return last.metrics.at("accuracy");
 }
 
+// An asynchronous cluster comes to another model in each run, one process to the same one. Twelve
+// clusters with the MLP had .9675 to .9705 of the 2,000 records right, one process .9670. Of two
+// models that are right with .988 of all digits, one has by chance .0034 more of these records (one
+// standard deviation of the difference), so the CNN's clusters may be three of those below.
 struct RealDigitsCase {
   const char* name;
   const char* config;
   double accuracy;
+  double below;  // by how much the cluster may be below one process
 };
 
 class RealDigitsTest : public testing::TestWithParam<RealDigitsCase> {};
-
-// By how much a cluster may be below one process, whose accuracy is the same in each run. Twelve
-// runs of the cluster with the MLP had .9675 to .9705 of 2,000 records right, one process .9670.
-constexpr double kBelow = 0.005;
 
 TEST_P(RealDigitsTest, ClusterReachesTheAccuracyOfOneProcess) {
   if (!FileExists(kRealDigits)) GTEST_SKIP() << "skipped: no ../shared/data";
@@ -59,12 +60,12 @@ TEST_P(RealDigitsTest, ClusterReachesTheAccuracyOfOneProcess) {
   const double cluster = AccuracyAfter(name + ", 2 ps and 2 workers", kCluster, config, flags);
   const double alone = AccuracyAfter(name + ", one process", kOneProcess, config, flags);
   EXPECT_GE(cluster, GetParam().accuracy);
-  EXPECT_GE(cluster, alone - kBelow);
+  EXPECT_GE(cluster, alone - GetParam().below);
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, RealDigitsTest,
-                         testing::Values(RealDigitsCase{"Mlp", "mnist_mlp.textproto", 0.96},
-                                         RealDigitsCase{"Cnn", "mnist_cnn.textproto", 0.98}),
+                         testing::Values(RealDigitsCase{"Mlp", "mnist_mlp.textproto", 0.96, 0.005},
+                                         RealDigitsCase{"Cnn", "mnist_cnn.textproto", 0.975, 0.01}),
                          [](const auto& info) { return info.param.name; });
 
 // One process computes the same at every run, so the difference is the format's, or the depth's.
