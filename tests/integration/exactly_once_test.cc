@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <random>
 #include <string>
@@ -11,11 +13,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/base/clock.h"
+#include "core/base/status_macros.h"
 #include "core/base/stop_signal.h"
 #include "core/client/grpc_parameter_client.h"
 #include "core/cluster/membership_id.h"
 #include "gtest/gtest.h"
+#include "tests/support/counting_cluster.h"
 #include "tests/support/counting_servers.h"
 #include "tests/support/fault_proxy.h"
 
@@ -25,10 +30,12 @@ namespace {
 constexpr int kServers = 2;
 constexpr int kClients = 3;
 constexpr absl::Duration kProgressLimit = absl::Seconds(60);
+// How long clients do not know that a shard is elsewhere.
+constexpr absl::Duration kNewsPause = absl::Milliseconds(20);
 
-// Two messages for each server and step; "bias" is whole on one of them.
-std::vector<VariableSpec> Variables() {
-  return {{"weights", Shape({2200, 1000}), {}}, {"bias", Shape({1000}), {}}};
+// Two messages for each shard and step; "bias" is whole on one of them.
+std::vector<VariableSpec> Variables(int shards) {
+  return {{"weights", Shape({1100 * shards, 1000}), {}}, {"bias", Shape({1000}), {}}};
 }
 
 struct Scenario {
@@ -57,41 +64,39 @@ std::string NameOf(const Case& c) {
 
 void PrintTo(const Case& c, std::ostream* out) { *out << NameOf(c); }
 
-// A worker that does nothing but push -1 for every element, over links of its own or through
+// A worker that does nothing but push the same for every element, over links of its own or through
 // memory.
 class CountingClient {
  public:
-  CountingClient(const CountingServers& servers, int index, int depth, const Scenario& scenario,
+  CountingClient(CountingCluster* cluster, int index, int depth, const Scenario& scenario,
                  uint64_t seed)
-      : membership_(RandomMembershipId()) {
-    std::vector<std::string> addresses;
-    for (int s = 0; s < servers.size(); ++s) {
+      : cluster_(cluster), membership_(RandomMembershipId()), places_(cluster->Places()) {
+    for (int p = 0; p < cluster->size(); ++p) {
       if (scenario.route == LocalRoute::kMemory) {
-        addresses.push_back(absl::StrCat("127.0.0.1:", servers.port(s)));
+        addresses_.push_back(absl::StrCat("127.0.0.1:", cluster->port(p)));
         continue;
       }
-      auto link = FaultProxy::Start(servers.port(s), seed * 1000 + static_cast<uint64_t>(s));
+      auto link = FaultProxy::Start(cluster->port(p), seed * 1000 + static_cast<uint64_t>(p));
       EXPECT_TRUE(link.ok()) << link.status();
       links_.push_back(*std::move(link));
-      addresses.push_back(links_.back()->address());
+      addresses_.push_back(links_.back()->address());
     }
     std::optional<OwnShards> own;
-    if (scenario.own_shards && index < servers.size()) {
-      const auto shard = static_cast<size_t>(index);
-      own = OwnShards{addresses[shard], {{shard, servers.handler(index)}}};
+    if (scenario.own_shards && index < cluster->size()) {
+      own = OwnShards{addresses_[index], cluster->Handlers(index)};
     }
     ShardedParameterClient::Options options;
     options.self = {Role::kWorker, index};
     options.membership = membership_;
-    options.member_epoch = servers.next_epoch();
+    options.member_epoch = cluster->next_epoch();
     options.depth = depth;
     options.background = true;
     options.retry.first_pause = absl::Milliseconds(1);
     options.retry.longest_pause = absl::Milliseconds(20);
     options.call_timeout = absl::Seconds(5);
-    auto client = ConnectParameterClient(options, servers.variables(), servers.placement(),
-                                         ServersAt(addresses), Credentials(), Clock::Real(),
-                                         &death_, {.local_route = scenario.route}, own);
+    auto client = ConnectParameterClient(options, cluster->variables(), cluster->placement(),
+                                         Servers(), Credentials(), Clock::Real(), &death_,
+                                         {.local_route = scenario.route}, own);
     EXPECT_TRUE(client.ok()) << client.status();
     client_ = *std::move(client);
   }
@@ -100,8 +105,8 @@ class CountingClient {
   }
 
   const MembershipId& membership() const { return membership_; }
-  FaultProxy& link(int server) { return *links_[server]; }
-  // Steps that all servers have acknowledged.
+  FaultProxy& link(int process) { return *links_[process]; }
+  // Steps that all shards have acknowledged.
   int64_t acknowledged() const { return acknowledged_; }
 
   int64_t resets() const {
@@ -110,17 +115,24 @@ class CountingClient {
     return resets;
   }
 
-  // The server is reached over a new link from now on. What is under way on the one before may
+  // The process is reached over a new link from now on. What is under way on the one before may
   // arrive yet, unless that is cut.
-  void Move(const CountingServers& servers, int server, bool cut, uint64_t seed) {
-    auto link = FaultProxy::Start(servers.port(server), seed);
+  void Move(int process, bool cut, uint64_t seed) {
+    auto link = FaultProxy::Start(cluster_->port(process), seed);
     ASSERT_TRUE(link.ok()) << link.status();
-    if (cut) links_[server]->Set({.flow = LinkConditions::Flow::kPartition});
-    std::swap(*link, links_[server]);
+    if (cut) links_[process]->Set({.flow = LinkConditions::Flow::kPartition});
+    std::swap(*link, links_[process]);
     left_links_.push_back(*std::move(link));
-    std::vector<std::string> addresses;
-    for (const auto& reached : links_) addresses.push_back(reached->address());
-    client_->SetServers(ServersAt(addresses));
+    addresses_[process] = links_[process]->address();
+    client_->SetServers(Servers());
+  }
+
+  // Hears where the shards are.
+  void HearNews() {
+    std::vector<int> places = cluster_->Places();
+    if (places == places_) return;
+    places_ = std::move(places);
+    client_->SetServers(Servers());
   }
 
   void SetLinks(const LinkConditions& conditions) {
@@ -130,9 +142,8 @@ class CountingClient {
   void Start() {
     thread_ = std::thread([this] { status_ = Run(); });
   }
-  // Lets the steps under way end.
+  // The cluster has finished.
   absl::Status Finish() {
-    finishing_ = true;
     thread_.join();
     return status_;
   }
@@ -141,35 +152,64 @@ class CountingClient {
     SetLinks({.flow = LinkConditions::Flow::kPartition});
     for (const auto& link : links_) link->Reset();
     death_.Raise();
+    cluster_->NoteDead(membership_.incarnation);
     thread_.join();
     client_ = nullptr;
   }
 
  private:
-  absl::Status Run() {
-    absl::Status status = client_->Pull();
-    for (int64_t step = 0; status.ok() && !finishing_; ++step) {
-      client_->Begin(step);
-      for (size_t v = 0; v < client_->gradients().size(); ++v) {
-        const absl::Span<float> gradient = client_->gradients()[v];
-        std::fill(gradient.begin(), gradient.end(), -1);
-        client_->Offer(v);
-      }
-      status = Count(client_->End());
-    }
-    return status.ok() ? Count(client_->Drain()) : status;
-  }
-  absl::Status Count(const absl::StatusOr<std::optional<PushResult>>& result) {
-    if (result.ok() && result->has_value()) ++acknowledged_;
-    return result.status();
+  // By shard.
+  std::vector<BulkServer> Servers() const {
+    std::vector<std::string> addresses;
+    for (const int process : places_) addresses.push_back(addresses_[process]);
+    return ServersAt(addresses);
   }
 
+  absl::Status Run() {
+    absl::Status status = client_->Pull();
+    std::optional<CountedStep> step;
+    while (status.ok() && (step = cluster_->NextStep(membership_.incarnation)).has_value()) {
+      status = Do(*step);
+    }
+    return status.ok() ? Count(client_->Drain(), step) : status;
+  }
+  absl::Status Do(const CountedStep& step) {
+    if (step.aggregation.has_value()) RETURN_IF_ERROR(client_->Pull());
+    if (step.values.has_value()) CheckValues(step);
+    client_->Begin(step.step, step.aggregation);
+    for (size_t v = 0; v < client_->gradients().size(); ++v) {
+      const absl::Span<float> gradient = client_->gradients()[v];
+      std::fill(gradient.begin(), gradient.end(), step.gradient);
+      client_->Offer(v);
+    }
+    return Count(client_->End(), step);
+  }
+  // The step's values are there until the last contribution to it is.
+  void CheckValues(const CountedStep& step) const {
+    int64_t wrong = 0;
+    for (const absl::Span<float> values : client_->values()) {
+      wrong += std::count_if(values.begin(), values.end(),
+                             [&](float value) { return value != *step.values; });
+    }
+    if (!cluster_->Holds(membership_.incarnation, step)) return;
+    EXPECT_EQ(wrong, 0) << "elements at step " << step.step << " that are not " << *step.values;
+  }
+  absl::Status Count(const absl::StatusOr<std::optional<PushResult>>& result,
+                     const std::optional<CountedStep>& step) {
+    if (!result.ok() || !result->has_value()) return result.status();
+    ++acknowledged_;
+    if (step.has_value()) cluster_->NoteEnd(membership_.incarnation, *step, **result);
+    return absl::OkStatus();
+  }
+
+  CountingCluster* const cluster_;
   const MembershipId membership_;
   StopSignal death_;
-  std::vector<std::unique_ptr<FaultProxy>> links_;
+  std::vector<std::unique_ptr<FaultProxy>> links_;  // by process
   std::vector<std::unique_ptr<FaultProxy>> left_links_;
+  std::vector<std::string> addresses_;  // by process
+  std::vector<int> places_;             // by shard, the process
   std::unique_ptr<ParameterClient> client_;
-  std::atomic<bool> finishing_{false};
   std::atomic<int64_t> acknowledged_{0};
   absl::Status status_;  // of Run, once the thread has ended
   std::thread thread_;
@@ -179,6 +219,8 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
  protected:
   ExactlyOnceTest() : random_(GetParam().seed) {
     std::printf("seed %llu\n", static_cast<unsigned long long>(GetParam().seed));
+    servers_ = std::make_unique<CountingServers>(Variables(kServers), kServers);
+    cluster_ = servers_.get();
     for (int c = 0; c < kClients; ++c) clients_.push_back(NewClient(c));
   }
 
@@ -186,13 +228,13 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
   int Draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
 
   std::unique_ptr<CountingClient> NewClient(int index) {
-    auto client = std::make_unique<CountingClient>(servers_, index, GetParam().depth,
+    auto client = std::make_unique<CountingClient>(cluster_, index, GetParam().depth,
                                                    GetParam().scenario, random_());
     client->SetLinks(Conditions());
     // Sometimes a worker is faster than the announcement that it belongs to the job.
     const bool early = Draw(0, 1) == 0;
     if (early) client->Start();
-    servers_.Join(index, client->membership());
+    cluster_->Join(index, client->membership());
     if (!early) client->Start();
     return client;
   }
@@ -202,13 +244,26 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
     return conditions;
   }
 
+  // Meanwhile the clients hear where the shards are.
+  void WaitFor(const std::function<bool()>& condition) {
+    const absl::Time deadline = absl::Now() + kProgressLimit;
+    while (!condition()) {
+      ASSERT_LT(absl::Now(), deadline);
+      const MessageCount& messages = cluster_->messages();
+      messages.WaitFor(messages.total() + 1, kNewsPause);
+      for (const auto& client : clients_) {
+        if (client != nullptr) client->HearNews();
+      }
+    }
+  }
   void WaitForMessages(int count) {
-    const int64_t wanted = servers_.truth().messages() + count;
-    ASSERT_TRUE(servers_.truth().WaitForMessages(wanted, kProgressLimit));
+    const int64_t wanted = cluster_->messages().total() + count;
+    WaitFor([&] { return cluster_->messages().total() >= wanted; });
   }
 
   void BreakALink() {
-    FaultProxy& link = clients_[Draw(0, kClients - 1)]->link(Draw(0, kServers - 1));
+    if (Draw(0, 3) == 0) cluster_->ResetConnections();
+    FaultProxy& link = clients_[Draw(0, kClients - 1)]->link(Draw(0, cluster_->size() - 1));
     if (Draw(0, 1) == 0) return link.Reset();
     // Others go on meanwhile.
     link.Set(
@@ -218,24 +273,27 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
   }
 
   void KillAServer() {
-    const int server = Draw(0, kServers - 1);
-    if (GetParam().scenario.own_shards) return KillAProcess(server);
-    servers_.Kill(server);
-    servers_.Restore(server);
+    const int process = Draw(0, cluster_->size() - 1);
+    if (GetParam().scenario.own_shards) return KillAProcess(process);
+    cluster_->Kill(process);
+    cluster_->Restore(process);
   }
 
   void KillAClient() {
     const int index = Draw(0, kClients - 1);
-    if (GetParam().scenario.own_shards && index < kServers) return KillAProcess(index);
+    if (GetParam().scenario.own_shards && index < cluster_->size()) return KillAProcess(index);
     BuryClient(index);
     clients_[index] = NewClient(index);
   }
 
-  // With the server of this number and the client in its process.
+  // What holds the shard of this number, and the client in that process.
   void KillAProcess(int index) {
+    WaitFor([this] { return cluster_->MayKill(); });
+    if (HasFatalFailure()) return;
     BuryClient(index);
-    servers_.Kill(index);
-    servers_.Restore(index);
+    cluster_->Kill(index);
+    if (cluster_->GoesOnWithout() && Draw(0, 1) == 0) WaitForMessages(Draw(1, 40));
+    cluster_->Restore(index);
     clients_[index] = NewClient(index);
   }
 
@@ -243,23 +301,23 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
     std::unique_ptr<CountingClient>& client = clients_[index];
     client->Die();
     // Sometimes the servers are told, sometimes they are not.
-    if (Draw(0, 1) == 0) servers_.Leave(client->membership().incarnation);
+    if (Draw(0, 1) == 0) cluster_->Leave(client->membership().incarnation);
     dead_.push_back(std::move(client));
   }
 
   void MoveAShard() {
     CountingClient& client = *clients_[Draw(0, kClients - 1)];
-    const int server = Draw(0, kServers - 1);
+    const int process = Draw(0, cluster_->size() - 1);
     const bool cut = Draw(0, 1) == 0;
-    client.Move(servers_, server, cut, random_());
-    client.link(server).Set(Conditions());
+    client.Move(process, cut, random_());
+    client.link(process).Set(Conditions());
   }
 
   void DoSomething() {
     const Scenario& scenario = GetParam().scenario;
     switch (Draw(0, scenario.moves ? 6 : 3)) {
       case 0:
-        return servers_.TakeSnapshot();
+        return cluster_->TakeSnapshot();
       case 1:
         if (scenario.resets) BreakALink();
         return;
@@ -274,48 +332,61 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
     }
   }
 
-  CountingServers servers_{Variables(), kServers};
+  void EndAll() {
+    for (const auto& client : clients_) client->SetLinks({});
+    cluster_->Finish();
+    WaitFor([this] { return cluster_->finished(); });
+    for (const auto& client : clients_) {
+      const absl::Status status = client->Finish();
+      EXPECT_TRUE(status.ok()) << status;
+    }
+  }
+
+  void CheckAcknowledged(const CountingTruth& truth) const {
+    const bool all_remembered = !GetParam().scenario.server_kills;
+    for (const auto& client : clients_) {
+      const auto [fewest, most] = truth.AcknowledgedOf(client->membership().incarnation);
+      EXPECT_LE(most, client->acknowledged());
+      if (all_remembered) {
+        EXPECT_EQ(fewest, client->acknowledged());
+      }
+    }
+    for (const auto& client : dead_) {
+      // What it had sent last is there or not, block by block.
+      const auto [fewest, most] = truth.AcknowledgedOf(client->membership().incarnation);
+      EXPECT_LE(most, client->acknowledged() + GetParam().depth);
+      if (all_remembered) {
+        EXPECT_GE(fewest, client->acknowledged());
+      }
+    }
+  }
+
+  std::unique_ptr<CountingServers> servers_;
+  CountingCluster* cluster_ = nullptr;
   std::mt19937_64 random_;
   std::vector<std::unique_ptr<CountingClient>> clients_;
   std::vector<std::unique_ptr<CountingClient>> dead_;
 };
 
 TEST_P(ExactlyOnceTest, EveryBlockEndsAtTheTruth) {
-  const int depth = GetParam().depth;
   for (int event = 0; event < 16; ++event) {
     WaitForMessages(Draw(5, 40));
     if (HasFatalFailure()) return;
     DoSomething();
+    if (HasFatalFailure()) return;
   }
+  EndAll();
+  if (HasFatalFailure()) return;
+  cluster_->ExpectTruth();
+  CheckAcknowledged(servers_->truth());
+  int64_t steps = 0;
   int64_t resets = 0;
   for (const auto& client : clients_) {
-    client->SetLinks({});
-    const absl::Status status = client->Finish();
-    EXPECT_TRUE(status.ok()) << status;
+    steps += client->acknowledged();
     resets += client->resets();
   }
-  servers_.ExpectTruth();
-
-  int64_t steps = 0;
-  const bool all_remembered = !GetParam().scenario.server_kills;
-  for (const auto& client : clients_) {
-    const auto [fewest, most] = servers_.truth().AcknowledgedOf(client->membership().incarnation);
-    steps += client->acknowledged();
-    EXPECT_LE(most, client->acknowledged());
-    if (all_remembered) {
-      EXPECT_EQ(fewest, client->acknowledged());
-    }
-  }
-  for (const auto& client : dead_) {
-    // What it had sent last is there or not, block by block.
-    const auto [fewest, most] = servers_.truth().AcknowledgedOf(client->membership().incarnation);
-    EXPECT_LE(most, client->acknowledged() + depth);
-    if (all_remembered) {
-      EXPECT_GE(fewest, client->acknowledged());
-    }
-  }
   std::printf("%lld steps of the clients that live, %lld messages, %lld resets, %zu dead clients\n",
-              static_cast<long long>(steps), static_cast<long long>(servers_.truth().messages()),
+              static_cast<long long>(steps), static_cast<long long>(cluster_->messages().total()),
               static_cast<long long>(resets), dead_.size());
 }
 

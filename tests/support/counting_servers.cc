@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
@@ -22,31 +22,9 @@
 namespace keelson {
 namespace {
 
-constexpr uint64_t kConfigHash = 1;
-constexpr uint64_t kChiefIncarnation = 77;
 // Who compares the values with the truth.
 constexpr Task kReader = {Role::kWorker, 1000};
 constexpr MembershipId kReaderId = {78, 79};
-
-v1::RequestHeader ChiefHeader() {
-  v1::RequestHeader header;
-  header.mutable_task()->set_role(v1::ROLE_CHIEF);
-  header.set_incarnation(kChiefIncarnation);
-  return header;
-}
-
-// With a gradient of -1 each push adds 1.
-v1::InitializeShardRequest CountingShard(const Placement& placement, int shard) {
-  v1::InitializeShardRequest request;
-  *request.mutable_header() = ChiefHeader();
-  request.set_config_hash(kConfigHash);
-  request.set_shard(static_cast<uint32_t>(shard));
-  *request.mutable_placement() = placement.ToProto();
-  request.set_placement_fingerprint(placement.Fingerprint());
-  request.mutable_optimizer()->mutable_sgd();
-  request.mutable_learning_rate()->set_base(1);
-  return request;
-}
 
 }  // namespace
 
@@ -58,8 +36,6 @@ CountingTruth::CountingTruth(const Placement* placement) : placement_(placement)
 
 void CountingTruth::Acknowledge(const BulkRequest& push) {
   MutexLock lock(&mu_);
-  ++messages_;
-  more_.NotifyAll();
   for (const BlockRange& range : push.ranges) {
     for (uint32_t b = 0; b < range.num_blocks; ++b) {
       Block& block = blocks_.at(range.partition).at(range.first_block + b);
@@ -115,24 +91,10 @@ CountingTruth::Extremes CountingTruth::AcknowledgedOf(uint64_t incarnation) cons
   return extremes;
 }
 
-int64_t CountingTruth::messages() const {
-  MutexLock lock(&mu_);
-  return messages_;
-}
-
-bool CountingTruth::WaitForMessages(int64_t messages, absl::Duration limit) const {
-  const absl::Time deadline = absl::Now() + limit;
-  MutexLock lock(&mu_);
-  while (messages_ < messages) {
-    if (absl::Now() >= deadline) return false;
-    more_.WaitFor(&mu_, deadline - absl::Now());
-  }
-  return true;
-}
-
 class CountingServers::Witness : public BulkHandler {
  public:
-  Witness(BulkHandler* handler, CountingTruth* truth) : handler_(handler), truth_(truth) {}
+  Witness(BulkHandler* handler, CountingTruth* truth, MessageCount* messages)
+      : handler_(handler), truth_(truth), messages_(messages) {}
 
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
     BulkRequest header;
@@ -140,19 +102,24 @@ class CountingServers::Witness : public BulkHandler {
     const absl::Status decoded = DecodeBulkRequest(&cursor, &header).status();
     EXPECT_TRUE(decoded.ok()) << decoded;
     absl::StatusOr<ByteRope> response = handler_->Bulk(method, std::move(request));
-    if (response.ok() && method != BulkMethod::kPull) truth_->Acknowledge(header);
+    if (response.ok() && method != BulkMethod::kPull) {
+      truth_->Acknowledge(header);
+      messages_->Note();
+    }
     return response;
   }
 
  private:
   BulkHandler* const handler_;
   CountingTruth* const truth_;
+  MessageCount* const messages_;
 };
 
-CountingServers::Server::Server(CountingTruth* truth, const std::string& model_dir)
+CountingServers::Server::Server(CountingTruth* truth, MessageCount* messages,
+                                const std::string& model_dir)
     : handler({.incarnation = RandomId(), .config_hash = kConfigHash, .model_dir = model_dir},
               Clock::Real(), &end),
-      witness(std::make_unique<Witness>(&handler, truth)),
+      witness(std::make_unique<Witness>(&handler, truth, messages)),
       service(&handler, witness.get()) {}
 
 CountingServers::Server::~Server() {
@@ -160,11 +127,9 @@ CountingServers::Server::~Server() {
 }
 
 CountingServers::CountingServers(std::vector<VariableSpec> variables, int servers)
-    : variables_(std::move(variables)),
-      placement_(Placement::Compute(variables_, servers)),
+    : CountingCluster(std::move(variables), servers),
       directory_(FreshDirectory()),
-      ports_(servers),
-      truth_(&placement_),
+      truth_(&placement()),
       servers_(servers) {
   for (int s = 0; s < servers; ++s) {
     Start(s);
@@ -172,34 +137,50 @@ CountingServers::CountingServers(std::vector<VariableSpec> variables, int server
   }
 }
 
-BulkHandler* CountingServers::handler(int server) const { return servers_[server]->witness.get(); }
+std::vector<int> CountingServers::Places() const {
+  std::vector<int> places(size());
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
+std::map<size_t, BulkHandler*> CountingServers::Handlers(int process) const {
+  return {{static_cast<size_t>(process), servers_[process]->witness.get()}};
+}
+
+std::optional<CountedStep> CountingServers::NextStep(uint64_t) {
+  if (finishing_) return std::nullopt;
+  CountedStep step;
+  step.step = steps_++;
+  return step;
+}
 
 void CountingServers::Start(int server) {
-  auto started = std::make_unique<Server>(&truth_, directory_);
-  auto rpc = RpcServer::Start(absl::StrCat("127.0.0.1:", ports_[server]),
-                              grpc::InsecureServerCredentials(), {&started->service},
-                              {started->service.RawMethods()});
+  auto started = std::make_unique<Server>(&truth_, &messages_, directory_);
+  auto rpc =
+      RpcServer::Start(absl::StrCat("127.0.0.1:", port(server)), grpc::InsecureServerCredentials(),
+                       {&started->service}, {started->service.RawMethods()});
   ASSERT_TRUE(rpc.ok()) << rpc.status();
   started->rpc = *std::move(rpc);
   servers_[server] = std::move(started);
 }
 
 void CountingServers::Initialize(int server) {
-  v1::InitializeShardRequest request = CountingShard(placement_, server);
+  v1::InitializeShardRequest request = ShardDescription();
+  request.set_shard(static_cast<uint32_t>(server));
   if (snapshots_ > 0) request.set_restore_step(snapshots_);
-  *request.mutable_members() = members_;
+  *request.mutable_members() = members();
   v1::InitializeShardResponse response;
   const absl::Status status = servers_[server]->handler.Initialize(request, &response);
   ASSERT_TRUE(status.ok()) << status;
 }
 
-void CountingServers::Kill(int server) { servers_[server] = nullptr; }
+void CountingServers::Kill(int process) { servers_[process] = nullptr; }
 
-void CountingServers::Restore(int server) {
+void CountingServers::Restore(int process) {
   // Before the server takes its first push.
-  truth_.Restore(server, snapshots_ == 0 ? v1::ShardState() : StateInSnapshot(server));
-  Start(server);
-  Initialize(server);
+  truth_.Restore(process, snapshots_ == 0 ? v1::ShardState() : StateInSnapshot(process));
+  Start(process);
+  Initialize(process);
 }
 
 v1::ShardState CountingServers::StateInSnapshot(int server) const {
@@ -236,29 +217,12 @@ void CountingServers::TakeSnapshot() {
   ASSERT_TRUE(status.ok()) << status;
 }
 
-void CountingServers::Join(int worker, const MembershipId& id) {
-  v1::MemberList::Member* const member = members_.add_members();
-  *member->mutable_task() = TaskToProto({Role::kWorker, worker});
-  member->set_incarnation(id.incarnation);
-  member->set_membership_secret(id.secret);
-  Announce();
-}
-
-void CountingServers::Leave(uint64_t incarnation) {
-  auto* const members = members_.mutable_members();
-  members->erase(std::remove_if(members->begin(), members->end(),
-                                [&](const auto& m) { return m.incarnation() == incarnation; }),
-                 members->end());
-  Announce();
-}
-
 void CountingServers::Announce() {
-  members_.set_epoch(members_.epoch() + 1);
   for (const auto& server : servers_) {
     if (server == nullptr) continue;
     v1::ChiefHeartbeatRequest request;
     *request.mutable_header() = ChiefHeader();
-    *request.mutable_members() = members_;
+    *request.mutable_members() = members();
     v1::ShardStatus status;
     const absl::Status heard = server->handler.ChiefHeartbeat(request, &status);
     ASSERT_TRUE(heard.ok()) << heard;
@@ -276,10 +240,10 @@ void CountingServers::ExpectTruthOf(int server) {
   request.task_index = static_cast<uint32_t>(kReader.index);
   request.incarnation = kReaderId.incarnation;
   request.membership_secret = kReaderId.secret;
-  request.placement_fingerprint = placement_.Fingerprint();
-  for (const size_t p : placement_.PartitionsOf(server)) {
+  request.placement_fingerprint = placement().Fingerprint();
+  for (const size_t p : placement().PartitionsOf(server)) {
     request.ranges.push_back(
-        {static_cast<uint32_t>(p), 0, static_cast<uint32_t>(placement_.NumBlocks(p))});
+        {static_cast<uint32_t>(p), 0, static_cast<uint32_t>(placement().NumBlocks(p))});
   }
   ByteRope message;
   message.AppendOwned(EncodeBulkRequest(request, 0));
@@ -290,13 +254,13 @@ void CountingServers::ExpectTruthOf(int server) {
   ASSERT_TRUE(DecodeBulkResponse(&cursor, &response).ok());
   for (const BlockHeader& header : response.blocks) {
     const size_t p = header.partition;
-    std::vector<float> values(placement_.BlockElements(p, header.block));
+    std::vector<float> values(placement().BlockElements(p, header.block));
     ASSERT_TRUE(cursor.Read(values.data(), values.size() * sizeof(float)));
     const auto expected = static_cast<float>(truth_.Expected(p, header.block));
     const auto wrong =
         std::find_if(values.begin(), values.end(), [&](float value) { return value != expected; });
     EXPECT_TRUE(wrong == values.end())
-        << "ps-" << server << ", " << placement_.VariableOf(p).name << ", block " << header.block
+        << "ps-" << server << ", " << placement().VariableOf(p).name << ", block " << header.block
         << ", element " << wrong - values.begin() << ": expected " << expected << " pushes, found "
         << *wrong;
   }

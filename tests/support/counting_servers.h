@@ -3,25 +3,24 @@
 #ifndef KEELSON_TESTS_SUPPORT_COUNTING_SERVERS_H_
 #define KEELSON_TESTS_SUPPORT_COUNTING_SERVERS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
 #include "core/client/services/bulk_handler.h"
-#include "core/cluster/membership_id.h"
 #include "core/cluster/placement.h"
 #include "core/rpc/server.h"
 #include "core/tensor/variable.h"
 #include "ps_server/service/parameter_grpc_service.h"
 #include "ps_server/service/parameter_handler.h"
-#include "tests/support/ports.h"
+#include "tests/support/counting_cluster.h"
 
 namespace keelson {
 
@@ -44,10 +43,6 @@ class CountingTruth {
     int64_t most = 0;
   };
   Extremes AcknowledgedOf(uint64_t incarnation) const;
-  // Messages, repeated ones too.
-  int64_t messages() const;
-  // Waits until there are this many; false after `limit`.
-  bool WaitForMessages(int64_t messages, absl::Duration limit) const;
 
  private:
   struct Block {
@@ -58,49 +53,44 @@ class CountingTruth {
 
   const Placement* const placement_;
   mutable Mutex mu_;
-  mutable CondVar more_;
   // [partition][block]
   std::vector<std::vector<Block>> blocks_ ABSL_GUARDED_BY(mu_);
-  int64_t messages_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
-// Real handlers behind gRPC on the loopback interface, with initial values 0. Fails the test when
-// something cannot be done. Used by one thread.
-class CountingServers {
+// Real handlers behind gRPC on the loopback interface, which apply each push at once.
+class CountingServers : public CountingCluster {
  public:
   // Files go to a directory of their own.
   CountingServers(std::vector<VariableSpec> variables, int servers);
 
-  const std::vector<VariableSpec>& variables() const { return variables_; }
-  const Placement& placement() const { return placement_; }
   const CountingTruth& truth() const { return truth_; }
-  int size() const { return static_cast<int>(servers_.size()); }
-  int port(int server) const { return ports_[server]; }
-  // Calls of the process that holds the shard; until the server is killed.
-  BulkHandler* handler(int server) const;
-  // The epoch that the next Join or Leave begins.
-  uint64_t next_epoch() const { return members_.epoch() + 1; }
 
-  // Takes the snapshot of all servers, which must run, from which servers are restored.
-  void TakeSnapshot();
-  // At once; calls under way are cancelled.
-  void Kill(int server);
-  // A new server on the old one's port, with the newest snapshot (the initial values without one).
-  void Restore(int server);
-  // Announces a worker to all servers, also to those that are restored later; its pushes are taken
-  // from now on.
-  void Join(int worker, const MembershipId& id);
-  // Its pushes are refused from now on.
-  void Leave(uint64_t incarnation);
+  std::vector<int> Places() const override;
+  std::map<size_t, BulkHandler*> Handlers(int process) const override;
 
-  // Fails unless every element of every block holds exactly what it must.
-  void ExpectTruth();
+  // A server goes on from the newest snapshot (the initial values without one), which is taken of
+  // all servers, and needs them.
+  bool MayKill() const override { return true; }
+  bool GoesOnWithout() const override { return false; }
+  void Kill(int process) override;
+  void Restore(int process) override;
+  void TakeSnapshot() override;
+  void ResetConnections() override {}
+
+  void NoteDead(uint64_t) override {}
+  void Finish() override { finishing_ = true; }
+  bool finished() const override { return finishing_; }
+  void ExpectTruth() override;
+
+  std::optional<CountedStep> NextStep(uint64_t incarnation) override;
+  bool Holds(uint64_t, const CountedStep&) const override { return true; }
+  void NoteEnd(uint64_t, const CountedStep&, const PushResult&) override {}
 
  private:
   // The handler, and a note of what it acknowledges.
   class Witness;
   struct Server {
-    Server(CountingTruth* truth, const std::string& model_dir);
+    Server(CountingTruth* truth, MessageCount* messages, const std::string& model_dir);
     ~Server();
 
     StopSignal end;
@@ -112,19 +102,16 @@ class CountingServers {
 
   void Start(int server);
   void Initialize(int server);
-  // Begins an epoch of `members_`.
-  void Announce();
+  void Announce() override;
   // The state of a server in the newest snapshot.
   v1::ShardState StateInSnapshot(int server) const;
   void ExpectTruthOf(int server);
 
-  const std::vector<VariableSpec> variables_;
-  const Placement placement_;
   const std::string directory_;
-  const ReservedPorts ports_;
   CountingTruth truth_;
   std::vector<std::unique_ptr<Server>> servers_;
-  v1::MemberList members_;
+  std::atomic<bool> finishing_{false};
+  std::atomic<int64_t> steps_{0};
   int64_t snapshots_ = 0;  // the newest one's step
 };
 
