@@ -1,5 +1,6 @@
-// Pushes count once: clients push to counting servers through links that break, while servers and
-// clients die and come back. Whatever happens, each block ends at the arithmetic truth.
+// Pushes count once: clients push through links that break to what holds the shards, parameter
+// servers or hosts with replicas, while these and the clients die and come back. Whatever happens,
+// each block ends at the arithmetic truth.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -21,6 +22,7 @@
 #include "core/cluster/membership_id.h"
 #include "gtest/gtest.h"
 #include "tests/support/counting_cluster.h"
+#include "tests/support/counting_hosts.h"
 #include "tests/support/counting_servers.h"
 #include "tests/support/fault_proxy.h"
 
@@ -28,8 +30,11 @@ namespace keelson {
 namespace {
 
 constexpr int kServers = 2;
+constexpr int kHosts = 3;
 constexpr int kClients = 3;
 constexpr absl::Duration kProgressLimit = absl::Seconds(60);
+// Of a link, where nobody can go on without it.
+constexpr absl::Duration kLongestHold = absl::Milliseconds(300);
 // How long clients do not know that a shard is elsewhere.
 constexpr absl::Duration kNewsPause = absl::Milliseconds(20);
 
@@ -50,6 +55,9 @@ struct Scenario {
   // Client c is in the process of server c, if there is one: it calls that directly, and dies with
   // it.
   bool own_shards = false;
+  // Without parameter servers: synchronous steps over hosts with replicas, each of which has a
+  // client.
+  bool hosts = false;
 };
 
 struct Case {
@@ -91,6 +99,7 @@ class CountingClient {
     options.member_epoch = cluster->next_epoch();
     options.depth = depth;
     options.background = true;
+    options.names_shards = scenario.hosts;
     options.retry.first_pause = absl::Milliseconds(1);
     options.retry.longest_pause = absl::Milliseconds(20);
     options.call_timeout = absl::Seconds(5);
@@ -219,8 +228,13 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
  protected:
   ExactlyOnceTest() : random_(GetParam().seed) {
     std::printf("seed %llu\n", static_cast<unsigned long long>(GetParam().seed));
-    servers_ = std::make_unique<CountingServers>(Variables(kServers), kServers);
-    cluster_ = servers_.get();
+    if (GetParam().scenario.hosts) {
+      hosts_ = std::make_unique<CountingHosts>(Variables(kHosts), kHosts);
+      cluster_ = hosts_.get();
+    } else {
+      servers_ = std::make_unique<CountingServers>(Variables(kServers), kServers);
+      cluster_ = servers_.get();
+    }
     for (int c = 0; c < kClients; ++c) clients_.push_back(NewClient(c));
   }
 
@@ -265,10 +279,12 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
     if (Draw(0, 3) == 0) cluster_->ResetConnections();
     FaultProxy& link = clients_[Draw(0, kClients - 1)]->link(Draw(0, cluster_->size() - 1));
     if (Draw(0, 1) == 0) return link.Reset();
-    // Others go on meanwhile.
+    // Others go on meanwhile, those of a synchronous step with what they have begun alone.
     link.Set(
         {.flow = Draw(0, 1) == 0 ? LinkConditions::Flow::kHold : LinkConditions::Flow::kPartition});
-    WaitForMessages(Draw(4, 12));
+    const int64_t wanted = cluster_->messages().total() + Draw(4, 12);
+    const bool waits = GetParam().scenario.hosts;
+    cluster_->messages().WaitFor(wanted, waits ? kLongestHold : kProgressLimit);
     link.Set(Conditions());
   }
 
@@ -361,7 +377,20 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
     }
   }
 
+  // Shards were served by their replicas, and went home again.
+  void CheckMoves() const {
+    if (!GetParam().scenario.server_kills) return;
+    EXPECT_GT(hosts_->lost(), 0);
+    EXPECT_GT(hosts_->went_home(), 0);
+    std::printf("%lld steps, %lld attempts given up, %d shards lost their host, %d went home\n",
+                static_cast<long long>(hosts_->rounds().committed()),
+                static_cast<long long>(hosts_->rounds().given_up()), hosts_->lost(),
+                hosts_->went_home());
+  }
+
+  // One of them.
   std::unique_ptr<CountingServers> servers_;
+  std::unique_ptr<CountingHosts> hosts_;
   CountingCluster* cluster_ = nullptr;
   std::mt19937_64 random_;
   std::vector<std::unique_ptr<CountingClient>> clients_;
@@ -378,7 +407,8 @@ TEST_P(ExactlyOnceTest, EveryBlockEndsAtTheTruth) {
   EndAll();
   if (HasFatalFailure()) return;
   cluster_->ExpectTruth();
-  CheckAcknowledged(servers_->truth());
+  if (servers_ != nullptr) CheckAcknowledged(servers_->truth());
+  if (hosts_ != nullptr) CheckMoves();
   int64_t steps = 0;
   int64_t resets = 0;
   for (const auto& client : clients_) {
@@ -414,6 +444,13 @@ std::vector<Case> Cases() {
     cases.push_back({{"OwnShards", true, true, true, LocalRoute::kTcp, false, true}, depth, 5});
     cases.push_back(
         {{"OwnShardsInMemory", false, true, true, LocalRoute::kMemory, false, true}, depth, 6});
+    // The hosts' clients die with them.
+    const auto hosts = [](const char* name, bool resets, LocalRoute route, bool moves) {
+      return Scenario{name, resets, true, true, route, moves, true, true};
+    };
+    cases.push_back({hosts("HostKills", false, LocalRoute::kTcp, false), depth, 7});
+    cases.push_back({hosts("HostKillsInMemory", false, LocalRoute::kMemory, false), depth, 8});
+    cases.push_back({hosts("HostKillsAndResets", true, LocalRoute::kTcp, true), depth, 9});
   }
   return cases;
 }
