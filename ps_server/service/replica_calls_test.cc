@@ -39,16 +39,18 @@ class ReplicaCallsTest : public testing::TestWithParam<const char*> {
     v1::ReplicateRoundResponse response;
     return replica_.ReplicateRound(request, &response);
   }
-  // The gradients of two workers for the round, at the host.
-  void PushRound(const RoundId& round, ParameterHandler* at) {
+  // The gradients of two workers for the round, at the host. Returns the last push.
+  TestRequest PushRound(const RoundId& round, ParameterHandler* at) {
+    TestRequest push;
     for (const uint64_t worker : {1, 2}) {
       ++sequence_;
-      const TestRequest push = StagedPushOf(placement_, 0, worker, sequence_, round,
-                                            /*weight=*/static_cast<float>(worker) + 0.3f,
-                                            /*gradient=*/0.1f * static_cast<float>(sequence_));
+      push = StagedPushOf(placement_, 0, worker, sequence_, round,
+                          /*weight=*/static_cast<float>(worker) + 0.3f,
+                          /*gradient=*/0.1f * static_cast<float>(sequence_));
       const absl::Status status = CallBulk(at, BulkMethod::kPush, push).status();
       EXPECT_TRUE(status.ok()) << status;
     }
+    return push;
   }
   // Values, slots, versions and progress.
   std::string StateOf(ParameterHandler* server) {
@@ -120,6 +122,19 @@ TEST_P(ReplicaCallsTest, TakesPushesInTheHostsPlace) {
   PushRound({0, 2}, &replica_);
   EXPECT_TRUE(absl::IsFailedPrecondition(CommitRound(&replica_, {0, 1}, 2)));
   EXPECT_TRUE(CommitRound(&replica_, {0, 2}, 2).ok());
+}
+
+// As it may come late, where the shard was served before it went home.
+TEST_P(ReplicaCallsTest, APushThatTheSumsHaveCountsOnce) {
+  ASSERT_TRUE(Replicate().ok());
+  const TestRequest push = PushRound({0, 1}, &host_.handler);
+  ASSERT_TRUE(ReplicateRound({0, 1}, 2).ok());
+  for (int copy = 0; copy < 2; ++copy) {
+    EXPECT_TRUE(CallBulk(&replica_, BulkMethod::kPush, push).ok());
+  }
+  EXPECT_TRUE(CommitRound(&replica_, {0, 1}, 2).ok());
+  ASSERT_TRUE(CommitRound(&host_.handler, {0, 1}, 2).ok());
+  EXPECT_EQ(StateOf(&replica_), StateOf(&host_.handler));
 }
 
 TEST_P(ReplicaCallsTest, ARoundThatTheHostLacksIsRefused) {

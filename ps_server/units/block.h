@@ -104,7 +104,8 @@ struct PushIdentity {
 
 enum class StageResult {
   kAdded,
-  kDuplicate,  // this push or a later one of the same incarnation was taken before
+  kDuplicate,  // this push or a later one of the same incarnation was taken before, here or where
+               // the sum comes from
   kOutdated,   // the block has moved on to a newer attempt or round
 };
 

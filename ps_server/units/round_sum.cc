@@ -14,6 +14,7 @@ std::string RoundId::ToString() const {
 RoundSum::RoundSum(const RoundId& id, absl::Span<const float> elements, double weights,
                    uint32_t contributions)
     : id_(id),
+      whole_(true),
       sum_(static_cast<int64_t>(elements.size())),
       weights_(weights),
       contributions_(contributions) {

@@ -34,12 +34,15 @@ class RoundSum {
  public:
   // An empty sum for a block of `elements` elements.
   RoundSum(const RoundId& id, int64_t elements) : id_(id), sum_(elements) {}
-  // What another sum had: its elements, and how many contributions with what sum of weights.
+  // What another sum had that was whole: its elements, and how many contributions with what sum of
+  // weights.
   RoundSum(const RoundId& id, absl::Span<const float> elements, double weights,
            uint32_t contributions);
 
   const RoundId& id() const { return id_; }
   uint32_t contributions() const { return contributions_; }
+  // It has all contributions to its attempt.
+  bool whole() const { return whole_; }
   double weights() const { return weights_; }
   // Of each element, weight times gradient, added up.
   absl::Span<const float> elements() const {
@@ -55,6 +58,7 @@ class RoundSum {
 
  private:
   const RoundId id_;
+  const bool whole_ = false;
   AlignedBuffer sum_;
   double weights_ = 0;
   uint32_t contributions_ = 0;
