@@ -243,7 +243,9 @@ void SetTrainConfigDefaults(v1::TrainConfig* config) {
   SetEvaluation(main_loss.kind(), config->mutable_evaluation());
   SetTransfer(config->mutable_transfer());
   SetConsistency(config->mutable_consistency());
-  // Without groups it says nothing, so it is not in the hash either.
+  // What says nothing is not in the hash either.
+  if (config->placement().groups().empty()) config->clear_placement();
+  if (config->collective().replicas() == v1::CollectiveConfig::AUTO) config->clear_collective();
   if (config->initial_values().groups().empty()) {
     config->clear_initial_values();
   } else {

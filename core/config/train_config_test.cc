@@ -397,8 +397,11 @@ TEST(ConfigHashTest, AGivenDefaultHashesLikeAnAbsentOne) {
 // Jobs that builds before these fields began go on with this build.
 TEST(ConfigHashTest, FieldsThatAreNotUsedDoNotCount) {
   EXPECT_EQ(HashToString(ConfigHash(Finalized(DefaultTrainConfigText()))), "4cf47e7e2dede77f");
-  EXPECT_EQ(ConfigHash(Finalized(std::string(kMinimal) + "initial_values {}")),
-            ConfigHash(Finalized(kMinimal)));
+  for (const char* unused : {"initial_values {}", "placement {}", "collective {}"}) {
+    EXPECT_EQ(ConfigHash(Finalized(std::string(kMinimal) + unused)),
+              ConfigHash(Finalized(kMinimal)))
+        << unused;
+  }
   const std::string groups = "initial_values { groups { variables: '*' constant {} } }";
   EXPECT_NE(ConfigHash(Finalized(kMinimal + groups)), ConfigHash(Finalized(kMinimal)));
   const auto from = [](const std::string& missing) {
