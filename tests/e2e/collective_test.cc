@@ -1,8 +1,6 @@
 // Jobs of real programs without parameter servers: every task that trains hosts a shard.
 #include <signal.h>
 
-#include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -13,10 +11,9 @@
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
-#include "keelson/v1/train_config.pb.h"
+#include "tests/e2e/collective_testing.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
-#include "tests/support/model_difference.h"
 #include "tests/support/model_directory.h"
 #include "tests/support/program_run.h"
 
@@ -31,39 +28,6 @@ using testing::IsEmpty;
 using testing::Not;
 
 constexpr int kSteps = 120;
-// Steps of a job that something happens to.
-constexpr int kLongSteps = 800;
-
-// A job without servers, with or without a chief; all its tasks share the machine.
-class CollectiveJob : public Job {
- public:
-  explicit CollectiveJob(int max_steps, bool chief = true, Evaluator evaluator = Evaluator::kNone)
-      : CollectiveJob(JobConfig(max_steps), chief, evaluator) {}
-  CollectiveJob(const std::string& config, bool chief, Evaluator evaluator, int workers = 2)
-      : Job({.chief = chief, .ps = 0, .workers = workers, .evaluator = evaluator}, config),
-        leader_(chief ? kChiefTask : WorkerTask(0)) {
-    AddFlag(Role::kChief, "--compute_threads=1");
-  }
-
-  const Task& leader() const { return leader_; }
-  std::vector<Task> Trainers() const {
-    std::vector<Task> tasks = TasksOf(Role::kChief);
-    for (const Task& worker : TasksOf(Role::kWorker)) tasks.push_back(worker);
-    return tasks;
-  }
-  // The job has done all its steps, and left the model.
-  void ExpectTrained(int max_steps) const {
-    EXPECT_EQ(*DoneStep(model_dir()), max_steps);
-    EXPECT_EQ(*VerifiedLatestStep(model_dir()), max_steps);
-    EXPECT_EQ(LastReportedStep(Log(leader_)), max_steps);
-  }
-  Json ReadJson(const std::string& file) const {
-    return Json::parse(ReadFile(JoinPath(model_dir(), file)).value_or(""), nullptr, false);
-  }
-
- private:
-  const Task leader_;
-};
 
 // Of each shard in placement.json.
 std::vector<std::string> HostsOf(const Json& shards) {
@@ -177,51 +141,6 @@ TEST(CollectiveTest, AKilledLeadingWorkerComesBack) {
   EXPECT_THAT(job.Log(job.leader()), HasSubstr("adopting the running job at step "));
   EXPECT_THAT(job.Log(job.leader()),
               HasSubstr("shard-0 of worker-0 has been restarted and restored from "));
-}
-
-// A job whose steps are all of the same size, and whose model has no threshold: sums are added in
-// the order of arrival, and one that differs in its last bit makes a ReLU of another step flip.
-std::string EvenConfig() {
-  return absl::StrReplaceAll(JobConfig(kLongSteps), {{"train_records: 1000", "train_records: 960"},
-                                                     {"layers { relu {} }", "layers { tanh {} }"}});
-}
-
-// The same with steps that take long enough for processes to come and go meanwhile.
-std::string SlowConfig() {
-  return absl::StrReplaceAll(EvenConfig(), {{"batch_size: 32", "batch_size: 240"}});
-}
-
-// The directory of the model of a job to which nothing happened.
-std::string UndisturbedModel(const std::string& config, int workers) {
-  static std::map<std::string, std::unique_ptr<CollectiveJob>> jobs;
-  std::unique_ptr<CollectiveJob>& job = jobs[absl::StrCat(workers, config)];
-  if (job == nullptr) {
-    job = std::make_unique<CollectiveJob>(config, /*chief=*/true, Job::Evaluator::kNone, workers);
-    job->StartAll();
-    job->ExpectAllDone();
-  }
-  return job->model_dir();
-}
-
-v1::TrainConfig FinalModelIn(const std::string& model_dir) {
-  v1::TrainConfig config;
-  config.mutable_checkpoint()->set_model_dir(model_dir);
-  config.mutable_train()->set_max_steps(kLongSteps);
-  return config;
-}
-
-// Nothing was lost: no snapshot was read, and the model is what a job of so many workers makes to
-// which nothing happened.
-void ExpectNothingLost(const CollectiveJob& job, const std::string& config = EvenConfig(),
-                       int workers = 2) {
-  job.ExpectTrained(kLongSteps);
-  for (const Task& task : job.Trainers()) {
-    EXPECT_THAT(job.Log(task), Not(HasSubstr("restored from"))) << task.ToString();
-    EXPECT_THAT(job.Log(task), Not(HasSubstr("from the snapshot"))) << task.ToString();
-  }
-  const ModelDifference difference =
-      DifferenceOf(FinalModelIn(job.model_dir()), FinalModelIn(UndisturbedModel(config, workers)));
-  EXPECT_LT(difference.relative, 1e-5);
 }
 
 TEST(CollectiveTest, AKilledWorkerTakesNothingWithIt) {
