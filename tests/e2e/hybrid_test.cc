@@ -4,13 +4,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/base/exit_code.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
+#include "keelson/v1/train_config.pb.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/hybrid_config.h"
 #include "tests/support/job.h"
+#include "tests/support/model_difference.h"
 #include "tests/support/model_directory.h"
 #include "tests/support/program_run.h"
 
@@ -24,17 +27,22 @@ using testing::Not;
 
 constexpr int kSteps = 1500;
 
-// A chief that does not train, a parameter server and two workers.
+// A chief that does not train, a parameter server and workers.
 class HybridJob : public Job {
  public:
   explicit HybridJob(const std::string& more = "")
-      : Job({.ps = 1, .workers = 2, .evaluator = Evaluator::kNone},
-            HybridConfig(kSteps, absl::StrCat(kHybridPlacement, more))) {}
+      : HybridJob(HybridConfig(kSteps, absl::StrCat(kHybridPlacement, more)), kSteps,
+                  /*workers=*/2) {}
+  HybridJob(const std::string& config, int steps, int workers)
+      : Job({.ps = 1, .workers = workers, .evaluator = Evaluator::kNone}, config), steps_(steps) {}
 
   void ExpectTrained() const {
-    EXPECT_EQ(*DoneStep(model_dir()), kSteps);
-    EXPECT_EQ(*VerifiedLatestStep(model_dir()), kSteps);
+    EXPECT_EQ(*DoneStep(model_dir()), steps_);
+    EXPECT_EQ(*VerifiedLatestStep(model_dir()), steps_);
   }
+
+ private:
+  const int steps_;
 };
 
 TEST(HybridJobTest, TheTableIsOnTheServerAndTheVariablesAreOnTheWorkers) {
@@ -92,6 +100,72 @@ TEST(HybridJobTest, AKilledServerIsRestored) {
   EXPECT_THAT(job.Log(kChiefTask), HasSubstr("ps-0 has been restarted and restored from "));
   EXPECT_THAT(job.Log(kChiefTask), Not(HasSubstr("of worker-0 has been restarted")));
   EXPECT_THAT(job.Log(kChiefTask), Not(HasSubstr("of worker-1 has been restarted")));
+}
+
+// The servers and workers know no directory, and read and write no snapshot.
+TEST(HybridJobTest, TheChiefMayWriteAndRestoreEveryPart) {
+  HybridJob job;
+  job.AddFlag(Role::kChief, "--checkpoint_writer=chief");
+  for (const Role role : {Role::kPs, Role::kWorker}) {
+    job.AddFlag(role, "--model_dir=" + JoinPath(FreshDirectory(), "none"));
+  }
+  job.StartAll();
+  job.WaitForStep(kChiefTask, 110);
+  for (const Task& task : {PsTask(0), WorkerTask(0)}) {
+    job.Kill(task);
+    job.Start(task);
+    job.WaitForLog(kChiefTask, absl::StrCat(task.ToString(), " has been restarted and restored"));
+  }
+  job.ExpectAllDone();
+  job.ExpectTrained();
+}
+
+TEST(HybridJobTest, AKilledChiefTakesNothingWithIt) {
+  HybridJob job("collective { replicas: ALWAYS }");
+  job.StartAll();
+  job.WaitForLog(kChiefTask, "has a replica", 2);
+  job.WaitForStep(kChiefTask, 50);
+  job.Kill(kChiefTask);
+  job.Start(kChiefTask);
+  job.WaitForLog(kChiefTask, "has a replica", 2);
+  job.ExpectAllDone();
+  job.ExpectTrained();
+  EXPECT_THAT(job.Log(kChiefTask), HasSubstr("adopting the running job at step "));
+  EXPECT_THAT(job.Log(kChiefTask), Not(HasSubstr("restored from")));
+}
+
+constexpr int kStepsOfThree = 500;
+
+// A step of three batches, of a model without thresholds: sums that differ in their last bits make
+// no other steps.
+std::string EvenConfigOfThree() {
+  return absl::StrReplaceAll(
+      HybridConfig(kStepsOfThree, kHybridPlacement),
+      {{"replicas_to_aggregate: 2 total_replicas: 2", "replicas_to_aggregate: 3 total_replicas: 3"},
+       {"layers { relu {} }", "layers { tanh {} }"}});
+}
+
+v1::TrainConfig FinalModelOf(const HybridJob& job) {
+  v1::TrainConfig config;
+  config.mutable_checkpoint()->set_model_dir(job.model_dir());
+  config.mutable_train()->set_max_steps(kStepsOfThree);
+  return config;
+}
+
+TEST(HybridJobTest, OneOfThreeKilledWorkersTakesNothingWithIt) {
+  HybridJob undisturbed(EvenConfigOfThree(), kStepsOfThree, /*workers=*/3);
+  undisturbed.StartAll();
+  undisturbed.ExpectAllDone();
+  HybridJob job(EvenConfigOfThree(), kStepsOfThree, /*workers=*/3);
+  job.StartAll();
+  job.WaitForLog(kChiefTask, "has a replica", 3);
+  job.WaitForStep(kChiefTask, 50);
+  job.Kill(WorkerTask(1));
+  job.WaitForLog(kChiefTask, "shard-2 of worker-1 is from now on shard-2 of worker-2");
+  job.ExpectAllDoneBut({WorkerTask(1)});
+  job.ExpectTrained();
+  EXPECT_THAT(job.Log(kChiefTask), Not(HasSubstr("restored from")));
+  EXPECT_LT(DifferenceOf(FinalModelOf(job), FinalModelOf(undisturbed)).relative, 1e-5);
 }
 
 TEST(HybridErrorsTest, AGroupOnServersThatAreNotThereIsRefused) {

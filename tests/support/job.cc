@@ -186,7 +186,14 @@ std::string Job::TfConfig(const Task& task) const {
 std::vector<std::string> Job::FlagsOf(Role role) const {
   std::vector<std::string> flags = flags_;
   const auto own = role_flags_.find(role);
-  if (own != role_flags_.end()) flags.insert(flags.end(), own->second.begin(), own->second.end());
+  if (own == role_flags_.end()) return flags;
+  for (const std::string& flag : own->second) {
+    const std::string name = flag.substr(0, flag.find('='));
+    std::erase_if(flags, [&name](const std::string& of_all) {
+      return of_all.substr(0, of_all.find('=')) == name;
+    });
+  }
+  flags.insert(flags.end(), own->second.begin(), own->second.end());
   return flags;
 }
 

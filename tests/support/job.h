@@ -57,7 +57,8 @@ class Job {
   // `config` is the text of the TrainConfig. Files go to a directory of their own.
   Job(const Layout& layout, const std::string& config);
 
-  // Flags for every task, beside --config and --model_dir, and for the tasks of one role.
+  // Flags for every task, beside --config and --model_dir, and for the tasks of one role, which
+  // take the places of those of the same names for every task.
   void AddFlag(const std::string& flag) { flags_.push_back(flag); }
   void AddFlag(Role role, const std::string& flag) { role_flags_[role].push_back(flag); }
 
