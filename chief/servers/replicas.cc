@@ -17,8 +17,16 @@ std::pair<int64_t, int64_t> Age(const v1::ShardStatus& status) {
 
 }  // namespace
 
-Replicas::Replicas(ServerCalls* calls) : calls_(calls), at_(calls->size()) {
-  for (std::atomic<size_t>& place : at_) place = kNowhere;
+Replicas::Replicas(ServerCalls* calls) : calls_(calls), at_(calls->size(), kNowhere) {}
+
+size_t Replicas::at(size_t s) const {
+  MutexLock lock(&mu_);
+  return at_[s];
+}
+
+size_t Replicas::Exchange(size_t s, size_t place) {
+  MutexLock lock(&mu_);
+  return std::exchange(at_[s], place);
 }
 
 absl::Status Replicas::Fetch(const v1::CommitRoundRequest& round) {
@@ -26,7 +34,7 @@ absl::Status Replicas::Fetch(const v1::CommitRoundRequest& round) {
 }
 
 absl::Status Replicas::FetchAt(size_t s, const v1::CommitRoundRequest& round) {
-  const size_t replica = at_[s];
+  const size_t replica = at(s);
   if (replica == kNowhere) return absl::OkStatus();
   v1::ReplicateRoundRequest request;
   *request.mutable_header() = calls_->Header();
@@ -48,7 +56,7 @@ absl::Status Replicas::FetchAt(size_t s, const v1::CommitRoundRequest& round) {
 }
 
 void Replicas::Commit(size_t s, const v1::CommitRoundRequest& round) {
-  const size_t replica = at_[s];
+  const size_t replica = at(s);
   if (replica == kNowhere) return;
   v1::CommitRoundRequest request = round;
   request.clear_store_id();
@@ -58,7 +66,7 @@ void Replicas::Commit(size_t s, const v1::CommitRoundRequest& round) {
 }
 
 void Replicas::GiveUp(size_t s, const absl::Status& why) {
-  const size_t replica = at_[s].exchange(kNowhere);
+  const size_t replica = Exchange(s, kNowhere);
   if (replica == kNowhere) return;
   LogWarning(calls_->name(s), " is without its replica at ", calls_->place(s, replica).name, ": ",
              why.message());
@@ -71,13 +79,13 @@ absl::Status Replicas::Make(size_t s, size_t place, const v1::InitializeShardReq
   request.set_from(calls_->address(s));
   v1::InitializeShardResponse response;
   RETURN_IF_ERROR(server.service->ReplicateShard(request, &response));
-  const size_t before = at_[s].exchange(place);
+  const size_t before = Exchange(s, place);
   if (before != kNowhere && before != place) DropAt(s, before);
   return absl::OkStatus();
 }
 
 absl::Status Replicas::Move(size_t s, bool both_equal, v1::ShardStatus* status) {
-  const size_t replica = at_[s];
+  const size_t replica = at(s);
   if (replica == kNowhere) {
     return absl::UnavailableError(absl::StrCat(calls_->name(s), " has no replica"));
   }
@@ -85,6 +93,12 @@ absl::Status Replicas::Move(size_t s, bool both_equal, v1::ShardStatus* status) 
   if (status->state() != v1::ShardStatus::READY) {
     GiveUp(s, absl::UnavailableError("it has been restarted"));
     return absl::UnavailableError(absl::StrCat(calls_->name(s), " has lost its replica"));
+  }
+  // Who commits a round finds the replica, or that the shard is served there.
+  MutexLock lock(&mu_);
+  if (at_[s] != replica) {
+    return absl::UnavailableError(
+        absl::StrCat(calls_->name(s), " went on without its replica, which did not answer"));
   }
   at_[s] = both_equal ? calls_->serving(s) : kNowhere;
   calls_->Serve(s, replica);
@@ -100,8 +114,8 @@ void Replicas::DropAt(size_t s, size_t place) {
 }
 
 void Replicas::NoteLost(const std::string& address) {
-  for (size_t s = 0; s < at_.size(); ++s) {
-    const size_t replica = at_[s];
+  for (size_t s = 0; s < calls_->size(); ++s) {
+    const size_t replica = at(s);
     if (replica != kNowhere && calls_->AddressOf(calls_->place(s, replica)) == address) {
       GiveUp(s, absl::UnavailableError("its host is lost"));
     }

@@ -10,7 +10,6 @@
 #ifndef KEELSON_CHIEF_SERVERS_REPLICAS_H_
 #define KEELSON_CHIEF_SERVERS_REPLICAS_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -19,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "chief/servers/server_calls.h"
+#include "core/base/mutex.h"
 #include "keelson/v1/parameter_service.pb.h"
 
 namespace keelson {
@@ -31,10 +31,10 @@ class Replicas {
   explicit Replicas(ServerCalls* calls);
 
   // Whether the shard has a replica that is equal to it.
-  bool Has(size_t s) const { return at_[s] != kNowhere; }
+  bool Has(size_t s) const { return at(s) != kNowhere; }
   // The number of the place that holds the replica (ServerCalls::place); kNowhere: there is none.
   static constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
-  size_t at(size_t s) const { return at_[s]; }
+  size_t at(size_t s) const;
 
   // Has every replica fetch what the round's pushes have added up to. A replica that does not
   // answer is given up, which is logged. FAILED_PRECONDITION: a shard does not have exactly the
@@ -50,11 +50,11 @@ class Replicas {
 
   // The replica serves the shard from now on, and the place that has served it holds none, or, if
   // `both_equal`, the replica. `status`: receives the replica's. UNAVAILABLE: there is no replica,
-  // or it does not answer.
+  // it does not answer, or it was given up before it did.
   absl::Status Move(size_t s, bool both_equal, v1::ShardStatus* status);
 
   // The shard has no replica from now on.
-  void Forget(size_t s) { at_[s] = kNowhere; }
+  void Forget(size_t s) { Exchange(s, kNowhere); }
   // This place has neither the shard nor its replica any more: has it drop what it holds, if it
   // answers.
   void DropAt(size_t s, size_t place);
@@ -72,8 +72,12 @@ class Replicas {
   absl::Status FetchAt(size_t s, const v1::CommitRoundRequest& round);
   void GiveUp(size_t s, const absl::Status& why);
 
+  // Returns where the replica was before.
+  size_t Exchange(size_t s, size_t place);
+
   ServerCalls* const calls_;
-  std::vector<std::atomic<size_t>> at_;
+  mutable Mutex mu_;  // held while a replica takes its shard's place
+  std::vector<size_t> at_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace keelson

@@ -106,6 +106,19 @@ TEST_F(ReplicasTest, AReplicaThatDoesNotAnswerIsGivenUp) {
   EXPECT_FALSE(replicas_.Has(1));
 }
 
+// Its host answers late, and rounds have been committed without it since.
+TEST_F(ReplicasTest, AReplicaThatIsGivenUpWhileItIsAskedServesNothing) {
+  MakeAll();
+  second(0).Answer(&Control::GetStatus, [&](const auto& request, auto* status) {
+    replicas_.NoteLost("second:0");
+    EXPECT_EQ(Commit(), absl::OkStatus());
+    return Ready(request, status);
+  });
+  v1::ShardStatus status;
+  EXPECT_TRUE(absl::IsUnavailable(replicas_.Move(0, /*both_equal=*/false, &status)));
+  EXPECT_EQ(calls_.serving(0), 0u);
+}
+
 TEST_F(ReplicasTest, ARoundThatAShardLacksIsCommittedNowhere) {
   MakeAll();
   const absl::Status lacks = absl::FailedPreconditionError("3 of 4 pushes");
