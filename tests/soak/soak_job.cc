@@ -13,8 +13,11 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "core/base/exit_code.h"
 #include "core/base/file.h"
@@ -25,8 +28,9 @@
 namespace keelson {
 namespace {
 
-// Each way from a worker to a server.
+// Each way from a worker to a server, and to a host of a shard where steps are synchronous.
 constexpr absl::Duration kPaceDelay = absl::Milliseconds(10);
+constexpr absl::Duration kRoundPaceDelay = absl::Milliseconds(20);
 // What a process still does at its start after it has said that it starts.
 constexpr absl::Duration kStartMargin = absl::Seconds(3);
 constexpr absl::Duration kCallTimeout = absl::Seconds(2);
@@ -34,32 +38,92 @@ constexpr absl::Duration kCallTimeout = absl::Seconds(2);
 constexpr absl::Duration kProgramLimit = absl::Seconds(20);
 constexpr size_t kPrintedLogBytes = 3000;
 
+// Of "shard-2 of worker-1" and "ps-0".
+std::optional<int> ShardNamedIn(absl::string_view line) {
+  for (const absl::string_view prefix : {"shard-", "ps-"}) {
+    const size_t at = line.find(prefix);
+    if (at == absl::string_view::npos) continue;
+    const absl::string_view rest = line.substr(at + prefix.size());
+    int shard = 0;
+    if (absl::SimpleAtoi(rest.substr(0, rest.find_first_not_of("0123456789")), &shard)) {
+      return shard;
+    }
+  }
+  return std::nullopt;
+}
+
+Job::Layout LayoutOf(SoakCluster cluster) {
+  constexpr int kEvaluators = 2;
+  switch (cluster) {
+    case SoakCluster::kServers:
+      return {.ps = 2, .workers = kSoakTrainers, .evaluators = kEvaluators};
+    case SoakCluster::kHosts:
+      return {.ps = 0, .workers = kSoakTrainers - 1, .evaluators = kEvaluators};
+    case SoakCluster::kBoth:
+      return {.ps = 1, .workers = kSoakTrainers, .evaluators = kEvaluators};
+  }
+  return {};
+}
+
 }  // namespace
 
-SoakJob::SoakJob(const std::string& config, uint64_t seed)
-    : start_(absl::Now()),
-      random_(seed),
-      job_({.ps = kSoakServers, .workers = kSoakWorkers, .evaluators = kSoakEvaluators}, config) {
+std::string NameOf(SoakCluster cluster) {
+  switch (cluster) {
+    case SoakCluster::kServers:
+      return "parameter servers";
+    case SoakCluster::kHosts:
+      return "no parameter servers";
+    case SoakCluster::kBoth:
+      return "a parameter server, and shards on workers";
+  }
+  return "";
+}
+
+SoakJob::SoakJob(SoakCluster cluster, const std::string& config, uint64_t seed)
+    : cluster_(cluster), start_(absl::Now()), random_(seed), job_(LayoutOf(cluster), config) {
   job_.AddFlag(Role::kChief, "--lease=3");
   job_.AddFlag(Role::kChief, "--owner_lease=2");
   job_.RunBehind(BehindFaultyStorage(model_dir(), HangingMarker(), ErringMarker()));
   for (const Role role : {Role::kPs, Role::kChief, Role::kWorker, Role::kEvaluator}) {
     absl::c_copy(job_.TasksOf(role), std::back_inserter(tasks_));
   }
-  for (const Task& from : tasks_) {
-    if (from.role == Role::kPs) continue;
-    if (from.role != Role::kChief) AddLink(from, kChiefTask);
-    if (from.role == Role::kEvaluator) continue;
-    for (const Task& server : job_.TasksOf(Role::kPs)) AddLink(from, server);
-  }
+  AddLinks();
 }
 
 SoakJob::~SoakJob() { SetStorage(Storage::kGood); }
 
+bool SoakJob::Serves(const Task& task) const {
+  switch (task.role) {
+    case Role::kPs:
+      return true;
+    case Role::kWorker:
+      return cluster_ != SoakCluster::kServers;
+    case Role::kChief:
+      return cluster_ == SoakCluster::kHosts;
+    case Role::kEvaluator:
+      return false;
+  }
+  return false;
+}
+
+void SoakJob::AddLinks() {
+  for (const Task& from : tasks_) {
+    if (from.role == Role::kPs) continue;
+    if (from.role != Role::kChief) AddLink(from, kChiefTask);
+    if (from.role == Role::kEvaluator) continue;
+    for (const Task& to : tasks_) {
+      if (Serves(to) && to != from && to != kChiefTask) AddLink(from, to);
+    }
+  }
+}
+
 void SoakJob::AddLink(const Task& from, const Task& to) {
   Link link = {&job_.Link(from, to), absl::StrCat(from.ToString(), " to ", to.ToString()), {}};
   link.of_worker_to_chief = from.role == Role::kWorker && to.role == Role::kChief;
-  if (from.role == Role::kWorker && to.role == Role::kPs) link.healthy.delay = kPaceDelay;
+  const bool trains = from.role == Role::kWorker || Serves(from);
+  if (trains && Serves(to)) {
+    link.healthy.delay = cluster_ == SoakCluster::kServers ? kPaceDelay : kRoundPaceDelay;
+  }
   link.proxy->Set(link.healthy);
   links_.push_back(link);
 }
@@ -121,6 +185,10 @@ void SoakJob::StartAgain(const Task& task) {
   Note(absl::StrCat("start of ", task.ToString()));
   watch_.Forget(task);
   ++restarts_[task];
+  // A chief on a cluster of servers alone may have been abandoned.
+  if (task == kChiefTask && cluster_ != SoakCluster::kServers) {
+    absl::StrAppend(&chief_logs_, job_.Log(kChiefTask));
+  }
   job_.Start(task);
 }
 
@@ -228,6 +296,22 @@ bool SoakJob::SetModeByProgram(const ConsistencyMode& mode) {
 void SoakJob::CountLoss(const Task& task) {
   if (task.role == Role::kWorker) ++worker_losses_;
   if (task.role == Role::kPs) ++server_losses_[task.index];
+}
+
+// "shard-2 of worker-1 has been restarted and restored from ...: lost steps 100 to 130 of its
+// shard", "step 131 is lost at ps-0: ...".
+std::set<int> SoakJob::ShardsSaidToHaveLost() const {
+  std::set<int> shards;
+  const std::string log = absl::StrCat(chief_logs_, job_.Log(kChiefTask));
+  for (const absl::string_view line : absl::StrSplit(log, '\n')) {
+    const bool restored = absl::StrContains(line, " has been restarted and restored from ") &&
+                          !absl::StrContains(line, ": lost no step");
+    if (!restored && !absl::StrContains(line, " is lost at ")) continue;
+    const std::optional<int> shard = ShardNamedIn(line);
+    EXPECT_TRUE(shard.has_value()) << line;
+    shards.insert(shard.value_or(-1));
+  }
+  return shards;
 }
 
 bool SoakJob::HasLostSteps(int server) const {

@@ -18,13 +18,16 @@
 
 namespace keelson {
 
-inline constexpr int kSoakServers = 2;
-inline constexpr int kSoakWorkers = 3;
-inline constexpr int kSoakEvaluators = 2;
+// Where the variables are: on parameter servers, on three tasks that train (the chief and two
+// workers), or on one server and three workers.
+enum class SoakCluster { kServers, kHosts, kBoth };
+std::string NameOf(SoakCluster cluster);
+// Of the tasks that train.
+inline constexpr int kSoakTrainers = 3;
 
-// Two servers, a chief, three workers and two evaluators; all ways to the chief, and those to the
-// servers, are links. The servers' are so slow that a worker does at most 50 steps a second. Not
-// thread-safe.
+// A chief, workers, two evaluators, and two servers, one or none. All ways to the chief are links,
+// and so are those to what holds a shard, which are so slow that a worker does at most 50 steps a
+// second, and 13 where they are synchronous and not all in one process. Not thread-safe.
 class SoakJob {
  public:
   struct Link {
@@ -37,9 +40,10 @@ class SoakJob {
   enum class Storage { kGood, kHangs, kErrs, kLost };
 
   // `config` is the text of a TrainConfig. All that is drawn comes from `seed`.
-  SoakJob(const std::string& config, uint64_t seed);
+  SoakJob(SoakCluster cluster, const std::string& config, uint64_t seed);
   ~SoakJob();
 
+  SoakCluster cluster() const { return cluster_; }
   Job& job() { return job_; }
   const std::string& model_dir() const { return job_.model_dir(); }
   const std::vector<Task>& tasks() const { return tasks_; }
@@ -100,11 +104,16 @@ class SoakJob {
   void CountWorkerLosses(int count) { worker_losses_ += count; }
   bool HasLostSteps(int server) const;
   int64_t worker_losses() const { return worker_losses_; }
+  // Shards that the chiefs, so far, have said to have lost steps; not on servers alone.
+  std::set<int> ShardsSaidToHaveLost() const;
 
   const ProcessWatch& watch() const { return watch_; }
 
  private:
+  void AddLinks();
   void AddLink(const Task& from, const Task& to);
+  // Whether the task holds a shard, and can be called.
+  bool Serves(const Task& task) const;
   bool SetModeByCall(const ConsistencyMode& mode);
   bool SetModeByProgram(const ConsistencyMode& mode);
   std::string HangingMarker() const { return model_dir() + ".hangs"; }
@@ -114,6 +123,7 @@ class SoakJob {
   // directory that is missing.
   void ExchangeModelDirectory();
 
+  const SoakCluster cluster_;
   const absl::Time start_;
   std::mt19937_64 random_;
   Job job_;
@@ -125,6 +135,7 @@ class SoakJob {
   Storage storage_ = Storage::kGood;
   std::map<int, int> server_losses_;
   int64_t worker_losses_ = 0;
+  std::string chief_logs_;  // of those before the present one
   ProcessWatch watch_;
   std::vector<std::string> events_;
 };

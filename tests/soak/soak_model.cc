@@ -1,5 +1,6 @@
 #include "tests/soak/soak_model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,27 +12,53 @@ namespace keelson {
 namespace {
 
 constexpr int64_t kSaveSteps = 100;
+// At the pace of the links. A synchronous step takes two ways to hosts of shards and back, but for
+// those that a chief does that has all shards for a while.
+int64_t MostStepsPerSecond(SoakCluster cluster) {
+  switch (cluster) {
+    case SoakCluster::kServers:
+      return kSoakTrainers * 50;
+    case SoakCluster::kHosts:
+      return 25;
+    case SoakCluster::kBoth:
+      return 13;
+  }
+  return 0;
+}
 
-SoakModel VariablesModel(int64_t max_steps) {
+int64_t StepsFor(SoakCluster cluster, absl::Duration duration) {
+  const int64_t least = cluster == SoakCluster::kBoth ? 500 : 2000;
+  return std::max(least, MostStepsPerSecond(cluster) * absl::ToInt64Seconds(duration));
+}
+
+SoakModel VariablesModel(SoakCluster cluster, absl::Duration duration) {
   CountingJobOptions options;
-  options.max_steps = max_steps;
+  options.max_steps = StepsFor(cluster, duration);
   options.save_steps = kSaveSteps;
+  std::string placement;
+  if (cluster == SoakCluster::kBoth) {
+    options.mode = absl::StrCat("synchronous { replicas_to_aggregate: ", kSoakTrainers,
+                                " total_replicas: ", kSoakTrainers, " }");
+    placement = R"(placement { groups { variables: "hidden/kernel" on: PS }
+                               groups { variables: "*" on: WORKERS } })";
+  }
   const auto count = [](const std::string& prefix) -> absl::StatusOr<std::vector<int64_t>> {
     ASSIGN_OR_RETURN(const CountedSnapshot snapshot, ReadCountedSnapshot(prefix));
     return snapshot.updates;
   };
-  return {"variables", CountingJobConfig(options), count};
+  return {absl::StrCat("variables on ", NameOf(cluster)), cluster, options.max_steps,
+          absl::StrCat(CountingJobConfig(options), placement), count};
 }
 
 // An id comes in one of about 40 steps. Rows of ids that come in every step expire only where a
 // server goes on with older ones, and then one by one, so that their updates say nothing of the
 // shard's pushes.
-SoakModel RowsModel(int64_t max_steps, std::mt19937_64* random) {
+SoakModel RowsModel(absl::Duration duration, std::mt19937_64* random) {
   const auto draw = [random](int choices) {
     return std::uniform_int_distribution<int>(0, choices - 1)(*random);
   };
   CountedRowsJob job;
-  job.max_steps = max_steps;
+  job.max_steps = StepsFor(SoakCluster::kServers, duration);
   job.save_steps = kSaveSteps;
   const int admit_after = draw(2) == 0 ? 0 : 3;
   const bool expires = draw(2) == 0;
@@ -47,15 +74,26 @@ SoakModel RowsModel(int64_t max_steps, std::mt19937_64* random) {
     }
     return pushes;
   };
-  return {absl::StrCat("rows, ", job.limits, "full_every: ", job.full_every),
-          CountedRowsConfig(job), count};
+  return {absl::StrCat("rows, ", job.limits, "full_every: ", job.full_every), SoakCluster::kServers,
+          job.max_steps, CountedRowsConfig(job), count};
 }
 
 }  // namespace
 
-SoakModel DrawSoakModel(int64_t max_steps, std::mt19937_64* random) {
-  const bool rows = std::uniform_int_distribution<int>(0, 1)(*random) == 1;
-  return rows ? RowsModel(max_steps, random) : VariablesModel(max_steps);
+SoakModel DrawSoakModel(absl::Duration duration, std::mt19937_64* random) {
+  switch (std::uniform_int_distribution<int>(0, 8)(*random)) {
+    case 0:
+    case 1:
+      return VariablesModel(SoakCluster::kHosts, duration);
+    case 2:
+      return VariablesModel(SoakCluster::kBoth, duration);
+    case 3:
+    case 4:
+    case 5:
+      return VariablesModel(SoakCluster::kServers, duration);
+    default:
+      return RowsModel(duration, random);
+  }
 }
 
 }  // namespace keelson

@@ -21,17 +21,17 @@ constexpr absl::Duration kRestartPause = absl::Milliseconds(500);
 void StormSequence::Draw() {
   if (waiting_.has_value()) return;
   int weights = 0;
-  for (const Storm& storm : Storms()) weights += storm.weight;
+  for (const Storm& storm : storms_) weights += storm.weight;
   int drawn = job_->Draw(1, weights);
   size_t i = 0;
-  while (drawn > Storms()[i].weight) drawn -= Storms()[i++].weight;
+  while (drawn > storms_[i].weight) drawn -= storms_[i++].weight;
   waiting_ = {i, absl::Now() + kPatience};
   BeginWaiting(absl::Now());
 }
 
 void StormSequence::BeginWaiting(absl::Time now) {
   if (!waiting_.has_value()) return;
-  std::vector<BegunStorm> begun = Storms()[waiting_->storm].begin(job_);
+  std::vector<BegunStorm> begun = storms_[waiting_->storm].begin(job_);
   if (begun.empty() && now < waiting_->until) return;
   Count& count = counts_[waiting_->storm];
   ++(begun.empty() ? count.dropped : count.begun);
@@ -50,7 +50,11 @@ void StormSequence::Tick(bool may_be_done) {
   See(absl::Now());
   BeginWaiting(absl::Now());
   for (const Task& task : job_->WatchProcesses(may_be_done)) {
-    Add({absl::StrCat("end of ", task.ToString()), kRestartPause, nullptr,
+    const int most = static_cast<int>(absl::ToInt64Milliseconds(kRestartPause));
+    const absl::Time due = absl::Now() + absl::Milliseconds(job_->Draw(0, most));
+    // To a program that starts, a model directory that is none is bad configuration.
+    const auto over = [job = job_, due] { return absl::Now() >= due && !job->lost(); };
+    Add({absl::StrCat("end of ", task.ToString()), kRestartPause, over,
          [job = job_, task] { job->StartAgain(task); }, nullptr});
   }
 }
@@ -86,7 +90,7 @@ std::string StormSequence::Counts() const {
   std::string text;
   for (size_t i = 0; i < counts_.size(); ++i) {
     absl::StrAppendFormat(&text, "%5d  %s (drawn in vain: %d)%s\n", counts_[i].begun,
-                          Storms()[i].name, counts_[i].dropped,
+                          storms_[i].name, counts_[i].dropped,
                           counts_[i].begun > 0 ? "" : ": never played");
   }
   return text;

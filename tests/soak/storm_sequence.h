@@ -16,7 +16,8 @@ namespace keelson {
 // Not thread-safe. The job outlives it.
 class StormSequence {
  public:
-  explicit StormSequence(SoakJob* job) : job_(job), counts_(Storms().size()) {}
+  explicit StormSequence(SoakJob* job)
+      : job_(job), storms_(StormsOf(job->cluster())), counts_(storms_.size()) {}
 
   // Draws a storm, unless one that was drawn before is waited for. It begins now, or in one of the
   // next calls of Tick; it is dropped when the job's state has not allowed it for some seconds.
@@ -40,7 +41,7 @@ class StormSequence {
     int dropped = 0;
   };
   struct Waiting {
-    size_t storm;  // of Storms()
+    size_t storm;  // of storms_
     absl::Time until;
   };
   struct Running {
@@ -54,7 +55,8 @@ class StormSequence {
   void See(absl::Time now);
 
   SoakJob* const job_;
-  std::vector<Count> counts_;  // of Storms()
+  const std::vector<Storm> storms_;
+  std::vector<Count> counts_;  // of storms_
   std::optional<Waiting> waiting_;
   std::vector<Running> running_;
 };

@@ -43,9 +43,9 @@ BegunStorm Kill(SoakJob* job, const Task& task, absl::Duration longest) {
   BegunStorm storm = {absl::StrCat("kill -9 of ", task.ToString()), longest, nullptr,
                       [job, task] { job->StartAgain(task); }, IsBack(job, task)};
   job->job().process(task).Signal(SIGKILL);
-  // It may just have asked to be started again.
+  // It may just have asked to be started again, or have found the job done.
   EXPECT_THAT(job->job().process(task).Wait(kSignalLimit),
-              AnyOf(Eq(128 + SIGKILL), Eq(kExitTransient)))
+              AnyOf(Eq(128 + SIGKILL), Eq(kExitTransient), Eq(kExitDone)))
       << task.ToString();
   job->TakeDown(task);
   job->CountLoss(task);
@@ -86,7 +86,7 @@ std::vector<BegunStorm> StopOne(SoakJob* job) {
 // As when its node is drained: it is started again when it has ended. The chief says what the
 // server has lost; where it says nothing lost, that is held against the counts at the end.
 std::vector<BegunStorm> DrainServer(SoakJob* job) {
-  const Task server = PsTask(job->Draw(0, kSoakServers - 1));
+  const Task server = job->Pick(job->job().TasksOf(Role::kPs));
   if (!job->CanBreak(server) || !job->HasStarted(server)) return {};
   const absl::Time limit = absl::Now() + kDrainLimit;
   const pid_t chief = job->job().process(kChiefTask).pid();
@@ -127,7 +127,7 @@ std::vector<BegunStorm> FreezeOne(SoakJob* job) {
   job->Freeze(task);
   // Beyond its lease, perhaps.
   if (task.role == Role::kWorker) job->CountWorkerLosses(1);
-  if (task.role == Role::kChief) job->CountWorkerLosses(kSoakWorkers);
+  if (task.role == Role::kChief) job->CountWorkerLosses(kSoakTrainers);
   return {{absl::StrCat("freeze of ", task.ToString()), absl::Seconds(6), nullptr,
            [job, task] { job->Thaw(task); }, nullptr}};
 }
@@ -160,7 +160,7 @@ std::vector<BegunStorm> ReplacePausedChief(SoakJob* job) {
   if (!StopOutsideRenewal(&running, job->model_dir())) return {};
   EXPECT_EQ(RemoveFile(JobLockPath(job->model_dir())), absl::OkStatus());
   const auto paused = std::shared_ptr<Process>(job->Abandon(kChiefTask));
-  job->CountWorkerLosses(kSoakWorkers);
+  job->CountWorkerLosses(kSoakTrainers);
   job->StartAgain(kChiefTask);
   BegunStorm storm;
   storm.what = absl::StrCat("pause of the chief of term ", before->term());
@@ -235,7 +235,7 @@ ConsistencyMode Synchronous() {
   ConsistencyMode mode;
   mode.kind = ConsistencyMode::kSynchronous;
   mode.replicas_to_aggregate = 2;
-  mode.total_replicas = kSoakWorkers;
+  mode.total_replicas = kSoakTrainers;
   return mode;
 }
 
@@ -267,19 +267,25 @@ constexpr Storm kStorms[] = {
     {"a process killed", 4, KillOne},
     {"all killed", 1, KillAll},
     {"a process asked to stop", 2, StopOne},
-    {"a server drained", 3, DrainServer},
+    {"a server drained", 3, DrainServer, false},
     {"a process frozen", 4, FreezeOne},
-    {"the chief paused and replaced", 3, ReplacePausedChief},
+    {"the chief paused and replaced", 3, ReplacePausedChief, false},
     {"a link broken", 4, BreakLink},
     {"storage hangs", 2, HangStorage},
     {"storage errs", 2, FailStorage},
     {"model_dir gone", 4, LoseModelDirectory},
-    {"the mode switched", 2, SwitchMode},
-    {"the mode switched in mid-round", 2, SwitchModeInMidRound},
+    {"the mode switched", 2, SwitchMode, false},
+    {"the mode switched in mid-round", 2, SwitchModeInMidRound, false},
 };
 
 }  // namespace
 
-absl::Span<const Storm> Storms() { return kStorms; }
+std::vector<Storm> StormsOf(SoakCluster cluster) {
+  std::vector<Storm> storms;
+  for (const Storm& storm : kStorms) {
+    if (storm.on_hosts || cluster == SoakCluster::kServers) storms.push_back(storm);
+  }
+  return storms;
+}
 
 }  // namespace keelson

@@ -9,7 +9,6 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "tests/soak/soak_job.h"
 
 namespace keelson {
@@ -35,9 +34,12 @@ struct Storm {
   int weight;
   // Begins it. Empty: it cannot begin in the job's present state, and nothing was done.
   std::vector<BegunStorm> (*begin)(SoakJob* job);
+  // Whether jobs with synchronous steps over hosts of shards have it.
+  bool on_hosts = true;
 };
 
-absl::Span<const Storm> Storms();
+// Those that jobs on such a cluster have.
+std::vector<Storm> StormsOf(SoakCluster cluster);
 
 }  // namespace keelson
 
