@@ -42,10 +42,12 @@ ParameterHandler::Options HandlerOptions(const RoleContext& context, const Shard
   options.credits.receive_budget_bytes = static_cast<int64_t>(ReceiveBudget());
   options.model_dir = context.config.checkpoint().model_dir();
   if (context.job_token.empty()) options.chief_exclusive = kChiefSilence;
+  options.connect_host = [&context](const std::string& address) {
+    return ConnectParameterControl("the shard's host", address,
+                                   CredentialsOf(context, Role::kWorker), kHostDeadlines);
+  };
   return options;
 }
-
-using Handlers = std::vector<std::pair<size_t, std::unique_ptr<ParameterHandler>>>;
 
 // The shards that the task may host: a parameter server its own one; a task that trains the one
 // whose home it is, and those of the others, or their replicas, while they have to be elsewhere.
@@ -53,32 +55,7 @@ std::vector<size_t> ShardsOf(const RoleContext& context) {
   const ShardLayout layout(context.config, context.cluster);
   const std::optional<size_t> home = layout.HomeAt(context.self);
   if (!home.has_value()) return {static_cast<size_t>(context.self.index)};
-  std::vector<size_t> shards = {*home};
-  for (size_t next = layout.ShardAfter(*home); next != *home; next = layout.ShardAfter(next)) {
-    shards.push_back(next);
-  }
-  return shards;
-}
-
-Handlers MakeHandlers(const RoleContext& context, const ShardFlags& flags, StopSignal* end) {
-  ParameterHandler::Options options = HandlerOptions(context, flags);
-  options.connect_host = [&context](const std::string& address) {
-    return ConnectParameterControl("the shard's host", address,
-                                   CredentialsOf(context, Role::kWorker), kHostDeadlines);
-  };
-  Handlers handlers;
-  for (const size_t shard : ShardsOf(context)) {
-    handlers.emplace_back(shard, std::make_unique<ParameterHandler>(options, Clock::Real(), end));
-  }
-  return handlers;
-}
-
-std::vector<HostedShard> Hosted(const Handlers& handlers) {
-  std::vector<HostedShard> hosted;
-  for (const auto& [shard, handler] : handlers) {
-    hosted.push_back({static_cast<uint32_t>(shard), handler.get(), handler.get()});
-  }
-  return hosted;
+  return layout.RingFrom(*home);
 }
 
 }  // namespace
@@ -106,53 +83,20 @@ void AddShardFlags(CLI::App* app, ShardFlags* flags) {
 ShardHost::ShardHost(const RoleContext& context, const ShardFlags& flags)
     : context_(context),
       flags_(flags),
-      handlers_(MakeHandlers(context, flags, &end_)),
-      shards_(Hosted(handlers_)),
-      metrics_(AddServerMetrics(&context.telemetry->metrics, handlers_.front().second.get())) {}
-
-ParameterControl* ShardHost::control(size_t shard) {
-  for (const auto& [number, handler] : handlers_) {
-    if (number == shard) return handler.get();
-  }
-  return nullptr;
-}
-
-bool ShardHost::called() const {
-  return std::any_of(handlers_.begin(), handlers_.end(), [](const auto& hosted) {
-    return hosted.second->chief_sign().silence < absl::InfiniteDuration();
-  });
-}
-
-bool ShardHost::finished() const {
-  return std::any_of(handlers_.begin(), handlers_.end(),
-                     [](const auto& hosted) { return hosted.second->finished(); });
-}
+      shards_(ShardsOf(context), HandlerOptions(context, flags), Clock::Real(), &end_),
+      metrics_(AddServerMetrics(&context.telemetry->metrics, shards_.own())) {}
 
 ServiceShell ShardHost::MakeShell(const AccessGuard* guard) {
-  auto service = std::make_unique<ParameterGrpcService>(&shards_, &shards_, Clock::Real(), guard);
+  HostedShards* const calls = shards_.calls();
+  auto service = std::make_unique<ParameterGrpcService>(calls, calls, Clock::Real(), guard);
   RawServing serving = {service->RawMethods(), flags_.io_threads, absl::ZeroDuration(), guard};
   return {std::move(service), std::move(serving)};
 }
 
 void ShardHost::Linger() {
-  for (const auto& [shard, handler] : handlers_) handler->Leave();
   DepartureLimits limits;
   limits.longest = context_.leave_within;
-  const auto sign = [&] {
-    ChiefSign all;
-    for (const auto& [shard, handler] : handlers_) {
-      const ChiefSign one = handler->chief_sign();
-      all.silence = std::min(all.silence, one.silence);
-      all.stopping |= one.stopping;
-      all.unsaved |= one.unsaved;
-    }
-    return all;
-  };
-  const auto close = [&] {
-    return std::all_of(handlers_.begin(), handlers_.end(),
-                       [](const auto& hosted) { return hosted.second->CloseIfSaved(); });
-  };
-  LingerForChief(sign, close, limits, Clock::Real(), end_);
+  shards_.Linger(limits);
 }
 
 // In the order in which they are made.

@@ -16,8 +16,7 @@
 #include "core/rpc/access.h"
 #include "core/rpc/server.h"
 #include "core/startup/role_program.h"
-#include "ps_server/service/hosted_shards.h"
-#include "ps_server/service/parameter_handler.h"
+#include "ps_server/service/shard_handlers.h"
 
 namespace CLI {
 class App;
@@ -44,16 +43,14 @@ class ShardHost {
   ShardHost(const RoleContext& context, const ShardFlags& flags);
 
   // What serves this shard, or holds its replica, if it is here; null: it never is.
-  ParameterControl* control(size_t shard);
+  ParameterControl* control(size_t shard) { return shards_.at(shard); }
   // Takes the bulk messages of all shards that may be here.
-  BulkHandler* bulk() { return &shards_; }
+  BulkHandler* bulk() { return shards_.calls(); }
   // Raised when the chief has said that the job is over, or by others who end the host.
   StopSignal* end() { return &end_; }
-  // A chief has called. One that counts this process among the hosts of its shards has, before it
-  // hands out work.
-  bool called() const;
-  // The chief has said that the job is over.
-  bool finished() const;
+  // See ShardHandlers.
+  bool called() const { return shards_.called(); }
+  bool finished() const { return shards_.finished(); }
 
   // Returns the shell by which a server serves the shard. It checks callers with `guard`, which
   // outlives it, as the host does.
@@ -67,9 +64,7 @@ class ShardHost {
   const RoleContext& context_;
   const ShardFlags flags_;
   StopSignal end_;
-  // By shard; the first one is the one that the process hosts by itself.
-  const std::vector<std::pair<size_t, std::unique_ptr<ParameterHandler>>> handlers_;
-  HostedShards shards_;
+  ShardHandlers shards_;
   const MetricRegistry::Registration metrics_;
 };
 

@@ -31,10 +31,8 @@ std::optional<OwnShards> OwnShardsOf(const ShardLayout& layout, const ClusterSpe
                                      BulkHandler* handler) {
   const std::optional<size_t> home = layout.HomeAt(cluster.self);
   if (handler == nullptr || !home.has_value()) return std::nullopt;
-  OwnShards own = {cluster.SelfAddress().value_or(""), {{*home, handler}}};
-  for (size_t next = layout.ShardAfter(*home); next != *home; next = layout.ShardAfter(next)) {
-    own.handlers[next] = handler;
-  }
+  OwnShards own = {cluster.SelfAddress().value_or(""), {}};
+  for (const size_t shard : layout.RingFrom(*home)) own.handlers[shard] = handler;
   return own;
 }
 

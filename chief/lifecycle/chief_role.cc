@@ -226,10 +226,11 @@ class Servers {
   void AddHosts(const ShardLayout& layout) {
     const auto host = [&](size_t s) { return layout.hosts()[s - layout.servers()]; };
     for (size_t s = layout.servers(); s < layout.num_shards(); ++s) {
-      servers_.push_back(HostedBy(host(s), s));
-      for (size_t next = layout.ShardAfter(s); next != s; next = layout.ShardAfter(next)) {
-        servers_.back().others.push_back(HostedBy(host(next), s));
+      ServerGroup::Server home = HostedBy(host(s), s);
+      for (const size_t next : layout.RingFrom(s)) {
+        if (next != s) home.others.push_back(HostedBy(host(next), s));
       }
+      servers_.push_back(std::move(home));
     }
   }
 

@@ -32,6 +32,14 @@ size_t ShardLayout::ShardAfter(size_t shard) const {
   return servers_ + (shard - servers_ + 1) % hosts_.size();
 }
 
+std::vector<size_t> ShardLayout::RingFrom(size_t shard) const {
+  std::vector<size_t> ring = {shard};
+  for (size_t next = ShardAfter(shard); next != shard; next = ShardAfter(next)) {
+    ring.push_back(next);
+  }
+  return ring;
+}
+
 PlacementGroup::Place GroupPlaceOf(const v1::PlacementConfig& config, absl::string_view name) {
   const auto group = std::find_if(
       config.groups().begin(), config.groups().end(),

@@ -35,6 +35,8 @@ class ShardLayout {
   // The next shard in the ring of those of hosts(), of which `shard` is one. Its host is the first
   // one to get the replica of `shard`, if there are replicas (WantsReplicas).
   size_t ShardAfter(size_t shard) const;
+  // This shard of the ring, then the others in order.
+  std::vector<size_t> RingFrom(size_t shard) const;
 
  private:
   size_t servers_ = 0;

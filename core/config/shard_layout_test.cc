@@ -59,6 +59,7 @@ TEST(ShardLayoutTest, TheRingIsOfTheTasksThatTrain) {
   const ShardLayout layout(PlacedConfig(kTablesOnServers), LaidOutCluster(true, 2, 3));
   EXPECT_EQ(layout.ShardAfter(2), 3u);
   EXPECT_EQ(layout.ShardAfter(4), 2u);
+  EXPECT_THAT(layout.RingFrom(3), ElementsAre(3u, 4u, 2u));
 }
 
 TEST(ShardLayoutTest, WithoutServersAllThatTrainHoldShards) {
