@@ -21,6 +21,13 @@ void AppendElements(absl::Span<const float> elements, std::string* bytes) {
   bytes->append(reinterpret_cast<const char*>(elements.data()), BytesOf(elements));
 }
 
+// The header of a call of the shard's host, which may have other shards too. Calls within the
+// chief's process name none.
+v1::RequestHeader Naming(size_t shard, v1::RequestHeader header) {
+  header.set_shard(static_cast<uint32_t>(shard) + 1);
+  return header;
+}
+
 // Sends blocks in messages.
 template <typename Chunk, typename Sink>
 class BlockSender {
@@ -81,7 +88,7 @@ absl::StatusOr<std::shared_ptr<ParameterControl>> ReplicaCalls::HostAt(const std
 absl::Status ReplicaCalls::ReplicateShard(const v1::ReplicateShardRequest& request) {
   ASSIGN_OR_RETURN(const std::shared_ptr<ParameterControl> host, HostAt(request.from()));
   v1::ReadShardRequest read;
-  *read.mutable_header() = request.start().header();
+  *read.mutable_header() = Naming(request.start().shard(), request.start().header());
   std::deque<v1::InitializeChunk> chunks;
   RETURN_IF_ERROR(host->ReadShard(read, [&chunks](v1::InitializeChunk chunk) {
     chunks.push_back(std::move(chunk));
@@ -108,7 +115,7 @@ absl::Status ReplicaCalls::ReplicateRound(const v1::ReplicateRoundRequest& reque
   if (store->MayCommit(round, request.contributions()).ok()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::shared_ptr<ParameterControl> host, HostAt(request.from()));
   v1::ReadRoundRequest read;
-  *read.mutable_header() = request.header();
+  *read.mutable_header() = Naming(store->shard(), request.header());
   read.set_round(request.round());
   read.set_attempt(request.attempt());
   read.set_contributions(request.contributions());

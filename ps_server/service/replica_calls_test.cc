@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "ps_server/service/hosted_shards.h"
 #include "ps_server/service/parameter_handler.h"
 #include "ps_server/service/shard_testing.h"
 #include "testing/services/faulty_parameter_control.h"
@@ -169,6 +170,43 @@ TEST_P(ReplicaCallsTest, OthersChiefsAreRefused) {
   *read.mutable_header() = start_.header();
   EXPECT_TRUE(
       absl::IsAborted(host_.handler.ReadShard(read, [](const auto&) { return absl::OkStatus(); })));
+}
+
+// The chief's calls of its own process name no shard.
+TEST(ReplicaOfSecondShardTest, AsksTheHostForTheShardThatTheReplicaIsOf) {
+  const Placement placement = TestPlacement(2);
+  TestServer home;
+  TestServer second;
+  HostedShards host({{0, &home.handler, &home.handler}, {1, &second.handler, &second.handler}});
+  v1::InitializeShardResponse made;
+  ASSERT_TRUE(home.handler.Initialize(InitializeRequest(placement, 0), &made).ok());
+  ASSERT_TRUE(second.handler.Initialize(InitializeRequest(placement, 1), &made).ok());
+  ManualClock clock;
+  StopSignal end;
+  ParameterHandler replica(
+      {.incarnation = 9,
+       .config_hash = kTestConfigHash,
+       .connect_host =
+           [&host](const std::string&) { return std::make_unique<FaultyParameterControl>(&host); }},
+      &clock, &end);
+  v1::ReplicateShardRequest request;
+  *request.mutable_start() = InitializeRequest(placement, 1);
+  ASSERT_EQ(replica.ReplicateShard(request, &made), absl::OkStatus());
+
+  const RoundId round = {0, 1};
+  const TestRequest push = StagedPushOf(placement, 1, 1, 1, round, /*weight=*/1, /*gradient=*/0.5f);
+  ASSERT_TRUE(CallBulk(&second.handler, BulkMethod::kPush, push).ok());
+  v1::ReplicateRoundRequest fetch;
+  *fetch.mutable_header() = HeaderOf(kTestChief);
+  fetch.set_attempt(round.attempt);
+  fetch.set_contributions(1);
+  v1::ReplicateRoundResponse fetched;
+  ASSERT_EQ(replica.ReplicateRound(fetch, &fetched), absl::OkStatus());
+  ASSERT_TRUE(CommitRound(&second.handler, round, 1).ok());
+  ASSERT_TRUE(CommitRound(&replica, round, 1).ok());
+  const TestRequest pull = PullOf(placement, 1);
+  EXPECT_EQ(CallBulk(&replica, BulkMethod::kPull, pull)->payload,
+            CallBulk(&second.handler, BulkMethod::kPull, pull)->payload);
 }
 
 TEST(NoReplicaTest, AServerThatCallsNoOthersRefuses) {
