@@ -122,14 +122,22 @@ void Replicas::NoteLost(const std::string& address) {
   }
 }
 
+absl::Status Replicas::Ask(size_t s, size_t place, v1::ShardStatus* status) const {
+  v1::GetShardStatusRequest request;
+  request.set_with_job_state(true);
+  absl::Status answered;
+  for (int i = 0; i < kSilencesOfTheLost; ++i) {
+    answered = calls_->place(s, place).service->GetStatus(request, status);
+    if (answered.ok()) break;
+  }
+  return answered;
+}
+
 bool Replicas::FindShard(size_t s, uint64_t placement_fingerprint, v1::ShardStatus* found) {
   std::optional<size_t> newest;
   for (size_t place = 0; place < calls_->places(s); ++place) {
-    v1::GetShardStatusRequest request;
-    request.set_with_job_state(true);
     v1::ShardStatus status;
-    const absl::Status answered = calls_->place(s, place).service->GetStatus(request, &status);
-    if (!answered.ok() || status.state() != v1::ShardStatus::READY) continue;
+    if (!Ask(s, place, &status).ok() || status.state() != v1::ShardStatus::READY) continue;
     if (status.placement_fingerprint() != placement_fingerprint) continue;
     if (newest.has_value() && Age(status) <= Age(*found)) continue;
     newest = place;

@@ -63,6 +63,10 @@ class Replicas {
   // than wait for it with the next round.
   void NoteLost(const std::string& address);
 
+  // How often in a row a process does not answer before it is taken for lost: one that is busy, or
+  // whose messages are late, is not, for what it holds is newer than any snapshot.
+  static constexpr int kSilencesOfTheLost = 2;
+
   // At a chief's start: has the shard of this placement served by the place that has its newest
   // state. `found`: receives the status of that place. False: none that answers has it, and nothing
   // has changed.
@@ -70,6 +74,8 @@ class Replicas {
 
  private:
   absl::Status FetchAt(size_t s, const v1::CommitRoundRequest& round);
+  // The status of this place, with the job state.
+  absl::Status Ask(size_t s, size_t place, v1::ShardStatus* status) const;
   void GiveUp(size_t s, const absl::Status& why);
 
   // Returns where the replica was before.

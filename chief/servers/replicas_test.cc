@@ -250,6 +250,16 @@ TEST_F(FindShardTest, ElsewhereIfTheHomeDoesNotAnswer) {
   EXPECT_EQ(Found(), 1);
 }
 
+TEST_F(FindShardTest, WhereTheNewestStateIsAlthoughThatPlaceIsSilentOnce) {
+  for (const absl::Status& silence : {absl::DeadlineExceededError("late"), Away()}) {
+    calls_.Serve(0, 0);
+    Hold(&home(0), kPlacement, 11);
+    Hold(&second(0), kPlacement, 12);
+    second(0).FailNext(&Control::GetStatus, {silence});
+    EXPECT_EQ(Found(), 1) << silence;
+  }
+}
+
 TEST_F(FindShardTest, Nowhere) {
   home(0).Sever();
   second(0).Answer(&Control::GetStatus,

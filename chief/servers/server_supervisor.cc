@@ -17,9 +17,6 @@
 namespace keelson {
 namespace {
 
-// A host with a replica that does not answer so often in a row is taken for lost.
-constexpr int kSilencesOfTheLost = 2;
-
 std::string Seconds(absl::Duration duration) {
   return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(10)));
 }
@@ -114,7 +111,7 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   const bool empty = answered && (watch.foreign || shard.state() == v1::ShardStatus::EMPTY ||
                                   servers_->HoldsForeignShard(s, shard));
   watch.silences = answered ? 0 : watch.silences + 1;
-  if (MoveIfLost(s, empty, &watch)) return absl::ZeroDuration();
+  if (const auto pause = MoveIfLost(s, empty, &watch); pause.has_value()) return *pause;
   if (empty) status = Restore(s, &watch);
   if (status.code() == absl::StatusCode::kAborted) {
     job_.note_replaced(status);
@@ -132,18 +129,24 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   return pauses_.visit;
 }
 
-bool ServerSupervisor::MoveIfLost(size_t s, bool empty, Watch* watch) {
-  const bool lost = empty || watch->silences >= kSilencesOfTheLost;
-  if (!lost || !replicates() || !servers_->HasReplica(s)) return false;
+std::optional<absl::Duration> ServerSupervisor::MoveIfLost(size_t s, bool empty, Watch* watch) {
+  const bool lost = empty || watch->silences >= Replicas::kSilencesOfTheLost;
+  if (!lost || !replicates() || !servers_->HasReplica(s)) {
+    watch->replica_silences = 0;
+    return std::nullopt;
+  }
   const std::optional<Task> host = servers_->HostOf(s);
   const absl::Status moved = servers_->MoveToReplica(s);
-  if (!moved.ok()) {
-    LogWarning(servers_->name(s), " is lost, and so is its replica: ", moved.message());
-    return false;
+  if (moved.ok()) {
+    watch->NoteMoved(clock_->Monotonic());
+    if (job_.note_moved != nullptr) job_.note_moved(host);
+    return absl::ZeroDuration();
   }
-  watch->NoteMoved(clock_->Monotonic());
-  if (job_.note_moved != nullptr) job_.note_moved(host);
-  return true;
+  const bool may_answer =
+      servers_->HasReplica(s) && ++watch->replica_silences < Replicas::kSilencesOfTheLost;
+  if (may_answer) return pauses_.away;
+  LogWarning(servers_->name(s), " is lost, and so is its replica: ", moved.message());
+  return std::nullopt;
 }
 
 void ServerSupervisor::TrySettle(size_t s, Watch* watch) {

@@ -93,7 +93,8 @@ class ServerSupervisor {
         : restores("restoring " + name, clock, absl::Seconds(30)) {}
 
     bool away = false;
-    int silences = 0;  // in a row
+    int silences = 0;          // in a row
+    int replica_silences = 0;  // likewise, while its host is lost
     absl::Duration replica_due = -absl::InfiniteDuration();
     bool foreign = false;  // its shard is not this job's
     // Since when a file of a snapshot has been missing; absent: none is.
@@ -107,7 +108,7 @@ class ServerSupervisor {
     // The shard is served by another process from now on.
     void NoteMoved(absl::Duration now) {
       away = foreign = false;
-      silences = 0;
+      silences = replica_silences = 0;
       heard = now;
       persist_due = -absl::InfiniteDuration();
     }
@@ -117,8 +118,9 @@ class ServerSupervisor {
   bool WaitForTurn(size_t s, absl::Duration pause);
   // Replicas are kept at present.
   bool replicates() const { return job_.synchronous == nullptr || job_.synchronous(); }
-  // Has the replica take the shard's place, if the host is lost. False: it has none, or is there.
-  bool MoveIfLost(size_t s, bool empty, Watch* watch);
+  // Has the replica take the shard's place, if the host is lost. Returns the pause until the next
+  // visit; nothing: the host is not lost, or the shard has no replica that answers.
+  std::optional<absl::Duration> MoveIfLost(size_t s, bool empty, Watch* watch);
   // Has the shard be where it should be, as far as processes are there again.
   void TrySettle(size_t s, Watch* watch);
   absl::Status Restore(size_t s, Watch* watch);

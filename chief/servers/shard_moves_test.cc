@@ -250,6 +250,29 @@ TEST_F(SupervisedMovesTest, TheReplicaOfALostHostServesItsShard) {
   EXPECT_THAT(lost_, ElementsAre(std::optional<Task>(HostTask(1))));
 }
 
+TEST_F(SupervisedMovesTest, AReplicaThatIsSilentOnceServesTheShardOfARestartedHost) {
+  supervisor_.Visit(1);
+  ASSERT_TRUE(group_->HasReplica(1));
+  at(1, 1).Restart();
+  at(2, 1).FailNext(&Control::GetStatus, {absl::DeadlineExceededError("late")});
+  supervisor_.Visit(1);
+  supervisor_.Visit(1);
+  EXPECT_EQ(group_->HostOf(1), HostTask(2));
+  EXPECT_EQ(at(1, 1).Count(&Control::Initialize), 1) << "the start's: it was made anew";
+}
+
+TEST_F(SupervisedMovesTest, WithoutAnAnswerOfTheReplicaTheShardIsMadeAnew) {
+  supervisor_.Visit(1);
+  ASSERT_TRUE(group_->HasReplica(1));
+  at(1, 1).Restart();
+  at(2, 1).Sever();
+  supervisor_.Visit(1);
+  EXPECT_EQ(at(1, 1).Count(&Control::Initialize), 1);
+  supervisor_.Visit(1);
+  EXPECT_EQ(group_->HostOf(1), HostTask(1));
+  EXPECT_EQ(at(1, 1).Count(&Control::Initialize), 2);
+}
+
 TEST_F(SupervisedMovesTest, AReplicaThatGetsNoUpdatesServesNothing) {
   supervisor_.Visit(1);
   ASSERT_TRUE(group_->HasReplica(1));
