@@ -112,9 +112,13 @@ std::vector<ServerView> TrainingPhase::LeavingServers() const {
 
 std::set<size_t> TrainingPhase::DueMoves() const {
   std::set<size_t> due;
-  for (const ServerView& server : LeavingServers()) {
+  for (const ServerView& server : servers_->States()) {
+    // A snapshot that has all of the shard does not keep its host here.
+    const bool leaves =
+        server.leaving || (server.asked_to_stop && server.kind == ServerView::kAlive);
     const auto s = static_cast<size_t>(server.task.index);
-    if (servers_->MayMove(s)) due.insert(s);
+    const bool saved = saved_servers_.contains(server.incarnation);
+    if (leaves && !saved && servers_->MayMove(s)) due.insert(s);
   }
   if (clock_->Monotonic() < homecoming_due_) return due;
   for (size_t s = 0; s < servers_->size(); ++s) {

@@ -160,6 +160,16 @@ TEST_F(MovingShardsTest, AShardWhoseHostLeavesWhenItMayGoHomeMovesOnce) {
   EXPECT_EQ(elsewhere_.Count(&ParameterControl::ReplicateShard), 1);
 }
 
+// A snapshot that was due anyway has all that it holds, and it takes nothing more.
+TEST_F(MovingShardsTest, AServerThatLeavesAndIsSavedHandsItsShardOverToo) {
+  fakes_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_asked_to_stop(true); });
+  ASSERT_EQ(servers_.Confirm(), absl::OkStatus());
+  Start();
+  for (int look = 0; look < 5; ++look) AwaitLook();
+  EXPECT_EQ(elsewhere_.Count(&ParameterControl::ReplicateShard), 1);
+  EXPECT_THAT(servers_.Addresses(), ElementsAre("a:1", "a:1"));
+}
+
 TEST_F(MovingShardsTest, AServerWhoseShardCannotMoveIsSaved) {
   elsewhere_.Sever();
   DoLease();

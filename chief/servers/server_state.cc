@@ -29,11 +29,12 @@ void ServerView::NoteAnswer(const v1::ShardStatus& answer, absl::Time now) {
   clients = answer.active_clients();
   tables = answer.tables();
   leaving = answer.leaving();
+  asked_to_stop = answer.asked_to_stop();
   Enter(this, answer.state() == v1::ShardStatus::READY ? kAlive : kRestoring, now);
 }
 
 void ServerView::NoteSilence(absl::Time now) {
-  leaving = false;
+  leaving = asked_to_stop = false;
   if (kind == kAlive || kind == kRestoring) Enter(this, kLost, now);
 }
 

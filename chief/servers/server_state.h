@@ -41,6 +41,8 @@ struct ServerView {
   TablePartStatuses tables;
   // It was asked to stop, and waits for a snapshot (ShardStatus.leaving).
   bool leaving = false;
+  // It was asked to stop, whether or not a snapshot has all that it holds.
+  bool asked_to_stop = false;
   // The number of earlier processes of the task that this chief has seen.
   int restarts = 0;
 
