@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "keelson/v1/checkpoint.pb.h"
 #include "keelson/v1/chief_service.pb.h"
+#include "tests/search/copies_rule.h"
 #include "tests/search/fencing_rule.h"
 #include "tests/search/handing_rule.h"
 #include "tests/search/snapshot_rule.h"
@@ -222,6 +223,70 @@ TEST(HandingRule, LetsAMemberHaveAStepThatCameBackWithOtherRecords) {
   EXPECT_EQ(rule.NotePushed(PushOf(10, 5), {}), "");
   rule.NoteGranted(2, 11, LeaseOf(3, 7, 51));
   EXPECT_NE(rule.NotePushed(PushOf(10, 5), {}), "");
+}
+
+// A shard whose home is process 10's.
+class CopiesRuleTest : public testing::Test {
+ protected:
+  CopiesRuleTest() : rule_(1) { Call(10, "Initialize"); }
+
+  void Call(int process, const char* what, bool done = true) {
+    rule_.NoteCall(0, process, process == 10 || process == kBack, what, done);
+  }
+  bool Loses(int process) { return rule_.NoteLost(process, /*chief=*/false); }
+
+  static constexpr int kBack = 20;  // that of the home when it has come back
+  CopiesRule rule_;
+};
+
+TEST_F(CopiesRuleTest, WithoutAReplicaAShardEndsWithItsHost) {
+  EXPECT_FALSE(Loses(11)) << "it has nothing";
+  EXPECT_TRUE(Loses(10));
+}
+
+TEST_F(CopiesRuleTest, HoldsThatAHostWithAReplicaElsewhereTakesNothing) {
+  Call(11, "ReplicateShard");
+  EXPECT_FALSE(Loses(10));
+  Call(11, "ChiefHeartbeat");
+  EXPECT_TRUE(Loses(11)) << "it had the only copy then";
+}
+
+TEST_F(CopiesRuleTest, CountsTheReplicaThatAShardLeavesBehindAtHome) {
+  Call(11, "ReplicateShard");
+  EXPECT_FALSE(Loses(10));
+  Call(11, "ChiefHeartbeat");
+  Call(kBack, "ReplicateShard");
+  Call(kBack, "ChiefHeartbeat");
+  EXPECT_FALSE(Loses(11));
+}
+
+TEST_F(CopiesRuleTest, CountsNoHostThatDidNotAnswer) {
+  Call(11, "ReplicateShard");
+  Call(11, "ReplicateRound", false);
+  EXPECT_TRUE(Loses(10));
+}
+
+TEST_F(CopiesRuleTest, CountsNoHostThatTheShardWasTakenFrom) {
+  Call(11, "ReplicateShard");
+  Call(11, "ChiefHeartbeat");
+  EXPECT_TRUE(Loses(11)) << "what 10 has is old";
+}
+
+TEST_F(CopiesRuleTest, CountsNoHostThatHasDroppedTheShard) {
+  Call(11, "ReplicateShard");
+  Call(11, "ChiefHeartbeat");
+  Call(10, "Finish");
+  EXPECT_FALSE(Loses(10));
+  EXPECT_TRUE(Loses(11));
+}
+
+TEST_F(CopiesRuleTest, CountsReplicasThatTheNewestChiefHasMade) {
+  Call(11, "ReplicateShard");
+  EXPECT_FALSE(rule_.NoteLost(1, /*chief=*/true));
+  Call(10, "ChiefHeartbeat");
+  Call(12, "ReplicateShard");
+  EXPECT_FALSE(Loses(12));
+  EXPECT_TRUE(Loses(10)) << "this chief knows of no replica at 11";
 }
 
 }  // namespace
