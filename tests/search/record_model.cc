@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "core/base/status_macros.h"
 #include "core/config/train_config.h"
 #include "core/tensor/tensor.h"
@@ -325,10 +326,68 @@ std::string InputOf(const RecordJob& job) {
                       kRecordTable, "\" } } ");
 }
 
+constexpr float kFirstAccumulator = 0.1f;
+constexpr float kEpsilon = 1e-7f;
+
+// What a step of one record's gradient leaves in the slot of its element.
+float AccumulatorOf(const RecordJob& job) {
+  const float mean = 1.0f / static_cast<float>(job.replicas);
+  return kFirstAccumulator + mean * mean;
+}
+
+// With it such a step changes the element by about 1.
+float SlottedRate(const RecordJob& job) {
+  return static_cast<float>(job.replicas) * (std::sqrt(AccumulatorOf(job)) + kEpsilon);
+}
+
+float FactorOf(const RecordJob& job, const std::string& variable) {
+  const std::vector<std::string> all = RecordVariables();
+  const auto number = std::find(all.begin(), all.end(), variable) - all.begin();
+  return job.distinct ? static_cast<float>(1 << number) : 1.0f;
+}
+
+std::string OptimizerOf(const RecordJob& job) {
+  std::string text = "sgd {}";
+  if (job.slots) {
+    text = absl::StrCat("adagrad { initial_accumulator: ", kFirstAccumulator,
+                        " epsilon: ", kEpsilon, " }");
+  }
+  for (const std::string& variable : RecordVariables()) {
+    const float factor = FactorOf(job, variable);
+    if (factor == 1) continue;
+    absl::StrAppend(&text, " groups { variables: \"", variable, "\" learning_rate_factor: ", factor,
+                    " }");
+  }
+  return text;
+}
+
+std::string CopiesOf(const RecordJob& job) {
+  if (job.copies == v1::CollectiveConfig::AUTO) return "";
+  return absl::StrCat(" collective { replicas: ", v1::CollectiveConfig::Replicas_Name(job.copies),
+                      " }");
+}
+
+// The mean of a step's gradients is added as often as it has some.
+std::string RateText(const RecordJob& job) {
+  return job.slots ? absl::StrFormat("%.9g", SlottedRate(job)) : absl::StrCat(RecordRate(job));
+}
+
 }  // namespace
 
 int64_t RecordRate(const RecordJob& job) {
   return job.mode == RecordMode::kSynchronous ? job.replicas : 1;
+}
+
+float CountOf(const RecordJob& job, const std::string& variable, float value) {
+  const float count = value / FactorOf(job, variable);
+  return job.slots ? std::round(count * 1e3f) / 1e3f : count;
+}
+
+std::map<std::string, float> UndisturbedState(const RecordJob& job, const std::string& variable) {
+  const float rate = SlottedRate(job) * FactorOf(job, variable);
+  const float step = rate * (1.0f / static_cast<float>(job.replicas));
+  return {{variable, step / (std::sqrt(AccumulatorOf(job)) + kEpsilon)},
+          {absl::StrCat(variable, "/Adagrad"), AccumulatorOf(job)}};
 }
 
 v1::TrainConfig RecordConfig(const RecordJob& job, const std::string& model_dir) {
@@ -338,17 +397,17 @@ v1::TrainConfig RecordConfig(const RecordJob& job, const std::string& model_dir)
     absl::StrAppend(&layers, "layers { name: \"dense_", i, "\" dense { units: ", job.records,
                     " kernel_initializer: ZEROS } } ");
   }
-  // The mean of a step's gradients is added as often as it has some.
-  const std::string text = absl::StrCat(
-      "model { ", layers, "loss { kind: SOFTMAX_CROSS_ENTROPY } } optimizer { sgd {} } ",
-      "learning_rate { base: ", per_step,
-      " } train { batch_size: 1 max_steps: ", job.records / per_step,
-      " seed: 7 summary_steps: 5 } checkpoint { model_dir: \"", model_dir,
-      "\" save_steps: ", job.save_steps, " keep_max: 2 full_every: ", job.full_every,
-      " } transfer { depth: ", job.depth, " } consistency { mode { ", ModeOf(job), " } }",
-      job.table ? absl::StrCat(" initial_values { groups { variables: \"", kRecordTable,
-                               "\" constant {} } }")
-                : "");
+  const std::string text =
+      absl::StrCat("model { ", layers, "loss { kind: SOFTMAX_CROSS_ENTROPY } } optimizer { ",
+                   OptimizerOf(job), " } learning_rate { base: ", RateText(job),
+                   " } train { batch_size: 1 max_steps: ", job.records / per_step,
+                   " seed: 7 summary_steps: 5 } checkpoint { model_dir: \"", model_dir,
+                   "\" save_steps: ", job.save_steps, " keep_max: 2 full_every: ", job.full_every,
+                   " } transfer { depth: ", job.depth, " } consistency { mode { ", ModeOf(job),
+                   " } }", CopiesOf(job),
+                   job.table ? absl::StrCat(" initial_values { groups { variables: \"",
+                                            kRecordTable, "\" constant {} } }")
+                             : "");
   auto config = ParseTrainConfig(text, "the search's configuration");
   if (!config.ok()) Die(config.status());
   const absl::Status status = FinalizeTrainConfig(&*config);

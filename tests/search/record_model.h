@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,13 @@ struct RecordJob {
   int64_t expire_after = 0;
   // CheckpointConfig.full_every.
   int64_t full_every = 0;
+  // The optimizer keeps a slot of each element. Of synchronous jobs without a table.
+  bool slots = false;
+  // A step adds twice as much to each variable as to the one before it, in the order of
+  // RecordVariables, so that none can be taken for another one.
+  bool distinct = false;
+  // Of a collective cluster.
+  v1::CollectiveConfig::Replicas copies = v1::CollectiveConfig::AUTO;
 };
 
 // The final configuration: dense layers, whose six variables have an element for each record. The
@@ -75,6 +83,14 @@ std::unique_ptr<Device> ScoringDevice(std::function<void()> compute);
 // The sum of the elements of all kernels, and, with a table, of the first ones of the rows of the
 // only record that is evaluated. Errors of BundleReader and RecordRows::ReadCounts.
 absl::StatusOr<double> LossOf(const BundleReader& snapshot, const RecordJob& job);
+
+// How often a record counts in a job in which its element of the variable has this value.
+float CountOf(const RecordJob& job, const std::string& variable, float value);
+
+// The value that every element of a variable, and of its slot, has at the end of a synchronous job
+// with slots to which nothing has happened, by the tensor's name: each record is in one step, and
+// changes its own element alone.
+std::map<std::string, float> UndisturbedState(const RecordJob& job, const std::string& variable);
 
 // What a step adds to an element in all: the learning rate.
 int64_t RecordRate(const RecordJob& job);
