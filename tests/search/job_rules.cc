@@ -21,6 +21,18 @@
 #include "tests/search/snapshot_rule.h"
 
 namespace keelson {
+namespace {
+
+// The chief's process may also host a shard.
+bool IsChiefCall(absl::string_view what) {
+  constexpr absl::string_view kCalls[] = {
+      "Register",   "GetModel",     "Heartbeat", "AcquireWork", "Admit",
+      "SetMode",    "SaveSnapshot", "Leave",     "EndTraining", "AcknowledgeEvaluation",
+      "ProposeJob", "GetJobStatus"};
+  return std::find(std::begin(kCalls), std::end(kCalls), what) != std::end(kCalls);
+}
+
+}  // namespace
 
 JobRules::JobRules(const Scenario& scenario, const v1::TrainConfig& config,
                    FiberScheduler* scheduler, MemoryFileSystem* files,
@@ -32,7 +44,8 @@ JobRules::JobRules(const Scenario& scenario, const v1::TrainConfig& config,
       violate_(std::move(violate)),
       model_dir_(config.checkpoint().model_dir()),
       computed_(static_cast<size_t>(scenario.job.records)),
-      modes_(*ConsistencyMode::FromProto(config.consistency().mode())) {}
+      modes_(*ConsistencyMode::FromProto(config.consistency().mode())),
+      copies_(scenario.shards()) {}
 
 // ---- What happens.
 
@@ -80,6 +93,16 @@ SimWatch JobRules::Watch() {
   return watch;
 }
 
+void JobRules::NoteHostCall(size_t shard, const SimProcess& host, absl::string_view what,
+                            bool done) {
+  copies_.NoteCall(shard, host.group, host.node == scenario_.HomeOf(shard), what, done);
+}
+
+void JobRules::NoteLostHost(const SimProcess& host) {
+  // Replicas get updates that come with rounds.
+  if (copies_.NoteLost(host.group, host.node == 0) || modes_.changes()) lost_shard_ = true;
+}
+
 int64_t JobRules::NoteExecution(const SimProcess& callee, absl::string_view what,
                                 absl::Duration timeout) {
   const absl::Duration now = scheduler_->Monotonic();
@@ -88,7 +111,7 @@ int64_t JobRules::NoteExecution(const SimProcess& callee, absl::string_view what
   const int64_t call = fencing_.Now();
   // Servers may have to wait for files, and for the calls of another chief; and on a busy host all
   // wait for a processor.
-  if (callee.node == 0 && scenario_.stall == 0)
+  if (callee.node == 0 && scenario_.stall == 0 && IsChiefCall(what))
     waiting_.NoteBegin(call, callee.group, what, timeout, now);
   return call;
 }
@@ -117,7 +140,7 @@ void JobRules::NotePushed(const std::string& request, const ByteRope& answer) {
 
 std::string JobRules::CheckNew(const SnapshotInfo& snapshot, const BundleReader& reader) {
   if (!checked_.insert(snapshot.time).second) return "";
-  const std::string wrong = CheckSnapshot(reader, scenario_.servers, scenario_.workers);
+  const std::string wrong = CheckSnapshot(reader, scenario_.shards(), scenario_.trainers());
   return !wrong.empty() || !scenario_.job.table ? wrong : CheckTable(reader);
 }
 
@@ -138,11 +161,13 @@ void JobRules::CheckRead(const std::vector<float>& rows) {
   if (!wrong.empty()) violate_(absl::StrCat("read: ", wrong));
 }
 
+bool JobRules::Trained() const {
+  return std::any_of(computed_.begin(), computed_.end(), [](int64_t times) { return times > 0; });
+}
+
 void JobRules::NotePowerCut() {
   // The first commit may have been under way. Nobody has trained from it then.
-  const bool trained =
-      std::any_of(computed_.begin(), computed_.end(), [](int64_t times) { return times > 0; });
-  if (!durable_ && !trained) committed_ = false;
+  if (!durable_ && !Trained()) committed_ = false;
   CheckSnapshots();
 }
 
@@ -151,10 +176,13 @@ void JobRules::NoteEvaluation(const EvaluationRecord& record) {
   if (!wrong.empty()) violate_(absl::StrCat("score: ", wrong));
 }
 
-void JobRules::CheckInitialize(const v1::InitializeShardRequest& request) {
+void JobRules::CheckInitialize(size_t shard, const v1::InitializeShardRequest& request) {
   if (committed_ && !request.has_restore_step()) {
     violate_("initial: a shard is given initial values although a snapshot was committed");
   }
+  if (!scenario_.collective || !Trained() || lost_shard_) return;
+  violate_(absl::StrCat("copies: shard ", shard,
+                        " is made anew although no process has taken its only copy away"));
 }
 
 void JobRules::CheckAcknowledged(const v1::AcknowledgeEvaluationRequest& request) {
@@ -205,7 +233,7 @@ void JobRules::CheckSnapshots() {
 }
 
 void JobRules::CheckPersisted(const v1::ChiefHeartbeatRequest& request) {
-  const size_t tasks = scenario_.workers + scenario_.evaluators;
+  const size_t tasks = scenario_.trainers() + scenario_.evaluators;
   const size_t lost = processes_ + scenario_.faults.size();
   if (static_cast<size_t>(request.members().members_size()) > tasks) {
     violate_(
@@ -225,6 +253,7 @@ absl::StatusOr<std::map<std::string, std::vector<float>>> JobRules::ReadCounts(
     std::vector<float>& of_variable = counts[variable];
     of_variable.resize(computed_.size());
     RETURN_IF_ERROR(snapshot.ReadElements(variable, 0, absl::MakeSpan(of_variable)));
+    for (float& count : of_variable) count = CountOf(scenario_.job, variable, count);
   }
   if (!scenario_.job.table) return counts;
   ASSIGN_OR_RETURN(std::vector<RowCounts> rows,
@@ -235,6 +264,22 @@ absl::StatusOr<std::map<std::string, std::vector<float>>> JobRules::ReadCounts(
         std::move(rows[p].own);
   }
   return counts;
+}
+
+std::string JobRules::CheckSlots(const BundleReader& snapshot) const {
+  for (const std::string& variable : RecordVariables()) {
+    for (const auto& [name, expected] : UndisturbedState(scenario_.job, variable)) {
+      std::vector<float> found(computed_.size());
+      const absl::Status read = snapshot.ReadElements(name, 0, absl::MakeSpan(found));
+      if (!read.ok()) return read.ToString();
+      for (size_t record = 0; record < found.size(); ++record) {
+        if (found[record] == expected) continue;
+        return absl::StrCat(name, " has ", found[record], " for record ", record, ", expected ",
+                            expected, "; it was computed ", computed_[record], " times");
+      }
+    }
+  }
+  return "";
 }
 
 bool JobRules::MayExpire(const std::string& counts) const {
@@ -264,6 +309,10 @@ void JobRules::CheckEnd() {
   if (!reader.ok()) return violate_(absl::StrCat("snapshot: ", reader.status().ToString()));
   const auto all_counts = ReadCounts(**reader);
   if (!all_counts.ok()) return violate_(absl::StrCat("snapshot: ", all_counts.status().ToString()));
+  if (scenario_.job.slots && !lost_shard_) {
+    const std::string wrong = CheckSlots(**reader);
+    if (!wrong.empty()) violate_(absl::StrCat("counts: ", wrong));
+  }
   for (const auto& [variable, counts] : *all_counts) {
     if (modes_.changes()) {
       CheckChanged(variable, counts);

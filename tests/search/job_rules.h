@@ -21,6 +21,7 @@
 #include "keelson/v1/chief_service.pb.h"
 #include "keelson/v1/parameter_service.pb.h"
 #include "keelson/v1/train_config.pb.h"
+#include "tests/search/copies_rule.h"
 #include "tests/search/evaluation_rule.h"
 #include "tests/search/fencing_rule.h"
 #include "tests/search/fiber_scheduler.h"
@@ -62,9 +63,13 @@ class JobRules {
   void CheckRead(const std::vector<float>& rows);
   // A server has ended, and with it the steps since the snapshot of which its shard was restored.
   void NoteLostShard() { lost_shard_ = true; }
+  // A call of the chief about a shard of a collective cluster has ended (SimControlWatch).
+  void NoteHostCall(size_t shard, const SimProcess& host, absl::string_view what, bool done);
+  // A process of a collective cluster has ended, with what only it had.
+  void NoteLostHost(const SimProcess& host);
   void NoteEvaluation(const EvaluationRecord& record);
   // What a chief or an evaluator is about to send.
-  void CheckInitialize(const v1::InitializeShardRequest& request);
+  void CheckInitialize(size_t shard, const v1::InitializeShardRequest& request);
   void CheckPersisted(const v1::ChiefHeartbeatRequest& request);
   void CheckAcknowledged(const v1::AcknowledgeEvaluationRequest& request);
 
@@ -90,6 +95,10 @@ class JobRules {
   // What is wrong with the snapshot, which is looked at once; empty: nothing.
   std::string CheckNew(const SnapshotInfo& snapshot, const BundleReader& reader);
   void IdentifySnapshots(const std::vector<SnapshotInfo>& snapshots);
+  bool Trained() const;
+  // Of a model whose optimizer keeps slots: they, and the values, are those of a job to which
+  // nothing has happened.
+  std::string CheckSlots(const BundleReader& snapshot) const;
   // Of a model with a table.
   std::string CheckTable(const BundleReader& snapshot) const;
   // Those of the records in all that has counted until the end, by its name.
@@ -111,6 +120,7 @@ class JobRules {
   std::vector<int64_t> computed_;  // by record
   size_t processes_ = 0;
   ModeRule modes_;
+  CopiesRule copies_;
   EvaluationRule evaluations_;
   FencingRule fencing_;
   HandingRule handing_;

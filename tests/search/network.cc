@@ -5,8 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/strip.h"
+#include "core/base/status_macros.h"
 #include "core/wire/byte_rope.h"
 
 namespace keelson {
@@ -15,6 +14,7 @@ namespace {
 // As the gRPC clients have them, the largest shortened so that a schedule sees its end.
 constexpr absl::Duration kControlTimeout = absl::Seconds(5);
 constexpr absl::Duration kFileTimeout = absl::Seconds(30);
+constexpr absl::Duration kLongestReplicaTimeout = absl::Seconds(10);
 
 // Most messages are fast.
 constexpr absl::Duration kFast = absl::Milliseconds(2);
@@ -31,6 +31,12 @@ SimNetwork::SimNetwork(FiberScheduler* scheduler, size_t nodes, AtPoint at)
       nodes_(nodes),
       cut_(nodes * nodes),
       late_(nodes * nodes) {}
+
+std::optional<size_t> SimNetwork::NodeAt(absl::string_view address) const {
+  const auto node = std::find(addresses_.begin(), addresses_.end(), address);
+  if (node == addresses_.end()) return std::nullopt;
+  return static_cast<size_t>(node - addresses_.begin());
+}
 
 absl::Duration SimNetwork::Latency(size_t from, size_t to) {
   const absl::Duration late = late_[from * nodes_.size() + to];
@@ -125,6 +131,22 @@ absl::Status SimNetwork::Call(SimProcess* caller, size_t callee, absl::string_vi
   return *outcome->status;
 }
 
+absl::Status SimNetwork::CallWithin(SimProcess* process, absl::string_view what,
+                                    absl::FunctionRef<absl::Status()> execute) {
+  at_(process, {what, SimPoint::When::kSend});
+  at_(process, {what, SimPoint::When::kExecute});
+  const int64_t begun = watch_.on_execute(*process, what, absl::InfiniteDuration());
+  absl::Status status = execute();
+  watch_.on_done(begun);
+  if (status.ok()) {
+    watch_.on_executed(*process, *process, what, begun);
+    watch_.on_answer(*process, what);
+  }
+  at_(process, {what, SimPoint::When::kExecuted});
+  at_(process, {what, SimPoint::When::kAnswer});
+  return status;
+}
+
 // ---- The chief.
 
 template <typename Request, typename Response>
@@ -203,23 +225,70 @@ absl::Status SimChiefService::GetJobStatus(const v1::GetJobStatusRequest& reques
 
 // ---- A server's control calls.
 
+ControlDeadlines SimParameterControl::UsualDeadlines() { return {kControlTimeout, kFileTimeout}; }
+
 template <typename Request, typename Response>
 absl::Status SimParameterControl::Forward(
     absl::string_view what, absl::Status (ParameterControl::*method)(const Request&, Response*),
     const Request& request, Response* response, absl::Duration timeout) {
+  if (route_.own != nullptr) {
+    return network_->CallWithin(caller_, what,
+                                [&] { return (route_.own->*method)(request, response); });
+  }
   auto message = std::make_shared<std::pair<Request, Response>>(request, Response());
   const absl::Status status =
-      network_->Call(caller_, server_, what, timeout, [message, method](SimProcess* callee) {
+      network_->Call(caller_, route_.node, what, timeout, [message, method](SimProcess* callee) {
         return (callee->control->*method)(message->first, &message->second);
       });
   if (status.ok()) *response = message->second;
   return status;
 }
 
+template <typename Chunk, typename Request>
+absl::Status SimParameterControl::Read(
+    absl::string_view what,
+    absl::Status (ParameterControl::*method)(const Request&,
+                                             absl::FunctionRef<absl::Status(Chunk)>),
+    const Request& request, absl::FunctionRef<absl::Status(Chunk)> sink, absl::Duration timeout) {
+  if (route_.own != nullptr) {
+    return network_->CallWithin(caller_, what,
+                                [&] { return (route_.own->*method)(request, sink); });
+  }
+  struct Message {
+    Request request;
+    std::deque<Chunk> chunks;
+  };
+  auto message = std::make_shared<Message>();
+  message->request = request;
+  RETURN_IF_ERROR(
+      network_->Call(caller_, route_.node, what, timeout, [message, method](SimProcess* callee) {
+        return (callee->control->*method)(message->request, [&](Chunk chunk) {
+          message->chunks.push_back(std::move(chunk));
+          return absl::OkStatus();
+        });
+      }));
+  for (Chunk& chunk : message->chunks) RETURN_IF_ERROR(sink(std::move(chunk)));
+  return absl::OkStatus();
+}
+
+absl::Duration SimParameterControl::ReplicaTimeout() const {
+  return std::min(route_.deadlines.commit, kLongestReplicaTimeout);
+}
+
+template <typename Call>
+absl::Status SimParameterControl::Watched(absl::string_view what, Call call) {
+  const SimProcess* const host = Host();
+  const absl::Status status = call();
+  NoteEnd(host, what, status.ok());
+  return status;
+}
+
 absl::Status SimParameterControl::Initialize(const v1::InitializeShardRequest& request,
                                              v1::InitializeShardResponse* response) {
-  on_initialize_(request);
-  return Forward("Initialize", &ParameterControl::Initialize, request, response, kFileTimeout);
+  if (watch_.on_initialize != nullptr) watch_.on_initialize(request);
+  return Watched("Initialize", [&] {
+    return Forward("Initialize", &ParameterControl::Initialize, request, response, kFileTimeout);
+  });
 }
 absl::Status SimParameterControl::PrepareCut(const v1::PrepareCutRequest& request,
                                              v1::PrepareCutResponse* response) {
@@ -234,6 +303,11 @@ absl::Status SimParameterControl::WriteSnapshot(const v1::WriteSnapshotRequest& 
 absl::Status SimParameterControl::StreamSnapshot(const v1::StreamSnapshotRequest& request,
                                                  ByteSink sink,
                                                  v1::WriteSnapshotResponse* response) {
+  if (route_.own != nullptr) {
+    return network_->CallWithin(caller_, "StreamSnapshot", [&] {
+      return route_.own->StreamSnapshot(request, sink, response);
+    });
+  }
   struct Message {
     v1::StreamSnapshotRequest request;
     v1::WriteSnapshotResponse response;
@@ -242,7 +316,7 @@ absl::Status SimParameterControl::StreamSnapshot(const v1::StreamSnapshotRequest
   auto message = std::make_shared<Message>();
   message->request = request;
   const absl::Status status = network_->Call(
-      caller_, server_, "StreamSnapshot", kFileTimeout, [message](SimProcess* callee) {
+      caller_, route_.node, "StreamSnapshot", kFileTimeout, [message](SimProcess* callee) {
         return callee->control->StreamSnapshot(
             message->request,
             [&](absl::string_view bytes) {
@@ -255,9 +329,21 @@ absl::Status SimParameterControl::StreamSnapshot(const v1::StreamSnapshotRequest
   *response = message->response;
   return message->bytes.empty() ? status : sink(message->bytes);
 }
+
 absl::Status SimParameterControl::InitializeStreamed(const v1::InitializeChunk& first,
                                                      ChunkSource next,
                                                      v1::InitializeShardResponse* response) {
+  if (watch_.on_initialize != nullptr) watch_.on_initialize(first.start());
+  return Watched("Initialize", [&] { return SendStreamed(first, next, response); });
+}
+
+absl::Status SimParameterControl::SendStreamed(const v1::InitializeChunk& first, ChunkSource next,
+                                               v1::InitializeShardResponse* response) {
+  if (route_.own != nullptr) {
+    return network_->CallWithin(caller_, "InitializeStreamed", [&] {
+      return route_.own->InitializeStreamed(first, next, response);
+    });
+  }
   struct Message {
     v1::InitializeChunk first;
     std::deque<v1::InitializeChunk> rest;
@@ -265,7 +351,6 @@ absl::Status SimParameterControl::InitializeStreamed(const v1::InitializeChunk& 
   };
   auto message = std::make_shared<Message>();
   message->first = first;
-  on_initialize_(first.start());
   while (true) {
     absl::StatusOr<std::optional<v1::InitializeChunk>> chunk = next();
     if (!chunk.ok()) return chunk.status();
@@ -273,7 +358,7 @@ absl::Status SimParameterControl::InitializeStreamed(const v1::InitializeChunk& 
     message->rest.push_back(**std::move(chunk));
   }
   const absl::Status status = network_->Call(
-      caller_, server_, "InitializeStreamed", kFileTimeout, [message](SimProcess* callee) {
+      caller_, route_.node, "InitializeStreamed", kFileTimeout, [message](SimProcess* callee) {
         return callee->control->InitializeStreamed(
             message->first,
             [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
@@ -287,19 +372,51 @@ absl::Status SimParameterControl::InitializeStreamed(const v1::InitializeChunk& 
   if (status.ok()) *response = message->response;
   return status;
 }
+
 absl::Status SimParameterControl::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
                                                  v1::ShardStatus* response) {
-  on_heartbeat_(request);
-  return Forward("ChiefHeartbeat", &ParameterControl::ChiefHeartbeat, request, response,
-                 kControlTimeout);
+  if (watch_.on_heartbeat != nullptr) watch_.on_heartbeat(request);
+  const SimProcess* const host = Host();
+  const absl::Status status = Forward("ChiefHeartbeat", &ParameterControl::ChiefHeartbeat, request,
+                                      response, route_.deadlines.heartbeat);
+  NoteEnd(host, "ChiefHeartbeat", status.ok() && response->state() == v1::ShardStatus::READY);
+  return status;
 }
 absl::Status SimParameterControl::CommitRound(const v1::CommitRoundRequest& request,
                                               v1::CommitRoundResponse* response) {
-  return Forward("CommitRound", &ParameterControl::CommitRound, request, response, kFileTimeout);
+  return Watched("CommitRound", [&] {
+    return Forward("CommitRound", &ParameterControl::CommitRound, request, response,
+                   route_.deadlines.commit);
+  });
+}
+absl::Status SimParameterControl::ReplicateShard(const v1::ReplicateShardRequest& request,
+                                                 v1::InitializeShardResponse* response) {
+  return Watched("ReplicateShard", [&] {
+    return Forward("ReplicateShard", &ParameterControl::ReplicateShard, request, response,
+                   kFileTimeout);
+  });
+}
+absl::Status SimParameterControl::ReplicateRound(const v1::ReplicateRoundRequest& request,
+                                                 v1::ReplicateRoundResponse* response) {
+  return Watched("ReplicateRound", [&] {
+    return Forward("ReplicateRound", &ParameterControl::ReplicateRound, request, response,
+                   ReplicaTimeout());
+  });
+}
+absl::Status SimParameterControl::ReadShard(const v1::ReadShardRequest& request, ShardSink sink) {
+  return Read<v1::InitializeChunk>("ReadShard", &ParameterControl::ReadShard, request, sink,
+                                   kFileTimeout);
+}
+absl::Status SimParameterControl::ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) {
+  return Read<v1::RoundChunk>("ReadRound", &ParameterControl::ReadRound, request, sink,
+                              ReplicaTimeout());
 }
 absl::Status SimParameterControl::GetStatus(const v1::GetShardStatusRequest& request,
                                             v1::ShardStatus* response) {
-  return Forward("GetStatus", &ParameterControl::GetStatus, request, response, kControlTimeout);
+  return Watched("GetStatus", [&] {
+    return Forward("GetStatus", &ParameterControl::GetStatus, request, response,
+                   route_.deadlines.heartbeat);
+  });
 }
 absl::Status SimParameterControl::FindChief(const v1::FindChiefRequest& request,
                                             v1::FindChiefResponse* response) {
@@ -307,7 +424,9 @@ absl::Status SimParameterControl::FindChief(const v1::FindChiefRequest& request,
 }
 absl::Status SimParameterControl::Finish(const v1::FinishShardRequest& request,
                                          v1::FinishShardResponse* response) {
-  return Forward("Finish", &ParameterControl::Finish, request, response, kControlTimeout);
+  return Watched("Finish", [&] {
+    return Forward("Finish", &ParameterControl::Finish, request, response, kControlTimeout);
+  });
 }
 
 // ---- Bulk calls.
@@ -379,13 +498,9 @@ class SimBulkTransport : public BulkTransport {
     for (const uint64_t number : numbers) Complete(number, absl::UnavailableError("reset"), "");
   }
 
-  // The address of node n is "ps-(n-1)".
   void Redirect(size_t shard, const BulkServer& server) override {
     Reset(shard);
-    size_t index = 0;
-    if (absl::SimpleAtoi(absl::StripPrefix(server.address, "ps-"), &index)) {
-      servers_[shard] = 1 + index;
-    }
+    servers_[shard] = network_->NodeAt(server.address).value_or(servers_[shard]);
   }
 
  private:
@@ -424,7 +539,34 @@ class SimBulkTransport : public BulkTransport {
   const std::shared_ptr<Inbox> inbox_;
 };
 
+class SimOwnShards : public BulkHandler {
+ public:
+  SimOwnShards(SimNetwork* network, SimProcess* process, BulkHandler* shards)
+      : network_(network), process_(process), shards_(shards) {}
+
+  absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
+    const std::string message = request.ToString();
+    ByteRope answer;
+    RETURN_IF_ERROR(network_->CallWithin(process_, BulkMethodName(method), [&]() -> absl::Status {
+      ASSIGN_OR_RETURN(answer, shards_->Bulk(method, std::move(request)));
+      if (method != BulkMethod::kPull) network_->watch().on_pushed(message, answer);
+      return absl::OkStatus();
+    }));
+    return answer;
+  }
+
+ private:
+  SimNetwork* const network_;
+  SimProcess* const process_;
+  BulkHandler* const shards_;
+};
+
 }  // namespace
+
+std::unique_ptr<BulkHandler> MakeSimOwnShards(SimNetwork* network, SimProcess* process,
+                                              BulkHandler* shards) {
+  return std::make_unique<SimOwnShards>(network, process, shards);
+}
 
 std::unique_ptr<BulkTransport> MakeSimBulkTransport(SimNetwork* network, SimProcess* caller,
                                                     std::vector<size_t> servers) {

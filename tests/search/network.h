@@ -7,16 +7,19 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/stop_signal.h"
 #include "core/client/services/bulk_handler.h"
 #include "core/client/services/chief_service.h"
+#include "core/client/services/grpc_parameter_control.h"
 #include "core/client/services/parameter_control.h"
 #include "core/client/transport/bulk_transport.h"
 #include "core/wire/byte_rope.h"
@@ -81,6 +84,10 @@ class SimNetwork {
   SimNetwork(FiberScheduler* scheduler, size_t nodes, AtPoint at);
   // Before the first call.
   void SetWatch(SimWatch watch) { watch_ = std::move(watch); }
+  // The addresses of the nodes, before the first call.
+  void SetAddresses(std::vector<std::string> addresses) { addresses_ = std::move(addresses); }
+  // Nothing: there is no such address.
+  std::optional<size_t> NodeAt(absl::string_view address) const;
   const SimWatch& watch() const { return watch_; }
 
   // The process that a node's address leads to now; null: nothing listens.
@@ -113,6 +120,10 @@ class SimNetwork {
   absl::Status Call(SimProcess* caller, size_t callee, absl::string_view what,
                     absl::Duration timeout, Execution execute);
 
+  // A process calls what it serves itself: no message travels.
+  absl::Status CallWithin(SimProcess* process, absl::string_view what,
+                          absl::FunctionRef<absl::Status()> execute);
+
   FiberScheduler* scheduler() const { return scheduler_; }
   void At(SimProcess* process, const SimPoint& point) const { at_(process, point); }
 
@@ -134,6 +145,7 @@ class SimNetwork {
   FiberScheduler* const scheduler_;
   const AtPoint at_;
   SimWatch watch_;
+  std::vector<std::string> addresses_;
   std::vector<SimProcess*> nodes_;
   std::vector<bool> cut_;
   std::vector<absl::Duration> late_;
@@ -191,20 +203,31 @@ class SimChiefService : public ChiefService {
   const OnAcknowledge on_acknowledge_;
 };
 
-// A server, as its chief sees it. `on_initialize` is called with each request to make a shard,
-// `on_heartbeat` with each heartbeat.
+// Who looks on at the control calls of one caller to one shard's host. Each may be null.
+struct SimControlWatch {
+  // What is about to be sent: a request to make a shard, a heartbeat.
+  std::function<void(const v1::InitializeShardRequest&)> on_initialize;
+  std::function<void(const v1::ChiefHeartbeatRequest&)> on_heartbeat;
+  // A call has ended for the caller. `host`: the process to which the address led when it was sent;
+  // null: none. `done`: it was successful, and, if it was a heartbeat, the shard is there.
+  std::function<void(const SimProcess* host, absl::string_view what, bool done)> on_end;
+};
+
+// The host of a shard, or a server, as its caller sees it.
 class SimParameterControl : public ParameterControl {
  public:
-  using OnInitialize = std::function<void(const v1::InitializeShardRequest&)>;
-  using OnHeartbeat = std::function<void(const v1::ChiefHeartbeatRequest&)>;
+  struct Route {
+    size_t node = 0;
+    // What serves the shard in the caller's own process; null: it is another one.
+    ParameterControl* own = nullptr;
+    ControlDeadlines deadlines = UsualDeadlines();
+  };
+  // As the gRPC clients have them, the largest shortened so that a schedule sees its end.
+  static ControlDeadlines UsualDeadlines();
 
-  SimParameterControl(SimNetwork* network, SimProcess* caller, size_t server,
-                      OnInitialize on_initialize, OnHeartbeat on_heartbeat)
-      : network_(network),
-        caller_(caller),
-        server_(server),
-        on_initialize_(std::move(on_initialize)),
-        on_heartbeat_(std::move(on_heartbeat)) {}
+  SimParameterControl(SimNetwork* network, SimProcess* caller, const Route& route,
+                      SimControlWatch watch = {})
+      : network_(network), caller_(caller), route_(route), watch_(std::move(watch)) {}
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override;
@@ -221,6 +244,13 @@ class SimParameterControl : public ParameterControl {
                               v1::ShardStatus* response) override;
   absl::Status CommitRound(const v1::CommitRoundRequest& request,
                            v1::CommitRoundResponse* response) override;
+  absl::Status ReplicateShard(const v1::ReplicateShardRequest& request,
+                              v1::InitializeShardResponse* response) override;
+  absl::Status ReplicateRound(const v1::ReplicateRoundRequest& request,
+                              v1::ReplicateRoundResponse* response) override;
+  // The messages of these, too, arrive when all were sent.
+  absl::Status ReadShard(const v1::ReadShardRequest& request, ShardSink sink) override;
+  absl::Status ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) override;
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                          v1::ShardStatus* response) override;
   absl::Status FindChief(const v1::FindChiefRequest& request,
@@ -233,17 +263,38 @@ class SimParameterControl : public ParameterControl {
   absl::Status Forward(absl::string_view what,
                        absl::Status (ParameterControl::*method)(const Request&, Response*),
                        const Request& request, Response* response, absl::Duration timeout);
+  template <typename Chunk, typename Request>
+  absl::Status Read(absl::string_view what,
+                    absl::Status (ParameterControl::*method)(
+                        const Request&, absl::FunctionRef<absl::Status(Chunk)>),
+                    const Request& request, absl::FunctionRef<absl::Status(Chunk)> sink,
+                    absl::Duration timeout);
+  template <typename Call>
+  absl::Status Watched(absl::string_view what, Call call);
+  absl::Status SendStreamed(const v1::InitializeChunk& first, ChunkSource next,
+                            v1::InitializeShardResponse* response);
+  // The process to which a call that is sent now goes; null: none.
+  const SimProcess* Host() const {
+    return route_.own != nullptr ? caller_ : network_->process(route_.node);
+  }
+  void NoteEnd(const SimProcess* host, absl::string_view what, bool done) const {
+    if (watch_.on_end != nullptr) watch_.on_end(host, what, done);
+  }
+  absl::Duration ReplicaTimeout() const;
 
   SimNetwork* const network_;
   SimProcess* const caller_;
-  const size_t server_;
-  const OnInitialize on_initialize_;
-  const OnHeartbeat on_heartbeat_;
+  const Route route_;
+  const SimControlWatch watch_;
 };
 
 // The servers' bulk calls, as a worker makes them. `servers[s]` is the node of shard s.
 std::unique_ptr<BulkTransport> MakeSimBulkTransport(SimNetwork* network, SimProcess* caller,
                                                     std::vector<size_t> servers);
+
+// The bulk calls that a process makes to what it serves itself. All outlive the result.
+std::unique_ptr<BulkHandler> MakeSimOwnShards(SimNetwork* network, SimProcess* process,
+                                              BulkHandler* shards);
 
 }  // namespace keelson
 

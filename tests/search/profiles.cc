@@ -12,11 +12,16 @@
 namespace keelson {
 namespace {
 
+constexpr const char* kNames[] = {"any",    "points", "commits",  "cuts", "members",
+                                  "chiefs", "drains", "restarts", "hosts"};
+
 using Kind = SimFault::Kind;
 using When = SimPoint::When;
 
+constexpr uint64_t kHostsDice = 0x27d4eb2f165667c5;
+
 // Who reaches a point.
-enum class At { kChief, kServer, kWorker, kWriter };
+enum class At { kChief, kServer, kWorker, kWriter };  // server: or host of a shard
 struct Point {
   const char* what;
   When when;
@@ -49,6 +54,48 @@ constexpr Point kCutPoints[] = {
     {"append", When::kAfter, At::kWriter},
     {"rename", When::kAfter, At::kWriter},
 };
+// From a worker's push to the commit of the step, with the replicas.
+constexpr Point kStepPoints[] = {
+    {"PushPull", When::kSend, At::kWorker},
+    {"PushPull", When::kExecute, At::kServer},
+    {"PushPull", When::kExecuted, At::kServer},
+    {"PushPull", When::kAnswer, At::kWorker},
+    {"PushPull", When::kAnswer, At::kWorker},
+    {"ReplicateRound", When::kSend, At::kChief},
+    {"ReplicateRound", When::kExecute, At::kServer},
+    {"ReplicateRound", When::kExecuted, At::kServer},
+    {"ReplicateRound", When::kAnswer, At::kChief},
+    {"ReadRound", When::kSend, At::kServer},
+    {"ReadRound", When::kExecute, At::kServer},
+    {"ReadRound", When::kExecuted, At::kServer},
+    {"ReadRound", When::kAnswer, At::kServer},
+    {"CommitRound", When::kSend, At::kChief},
+    {"CommitRound", When::kExecute, At::kServer},
+    {"CommitRound", When::kExecuted, At::kServer},
+    {"CommitRound", When::kExecuted, At::kServer},
+    {"CommitRound", When::kAnswer, At::kChief},
+    {"AcquireWork", When::kExecuted, At::kChief},
+    {"AcquireWork", When::kAnswer, At::kWorker},
+};
+// A shard is adopted, copied, goes home, or is handed over.
+constexpr Point kMovePoints[] = {
+    {"GetStatus", When::kSend, At::kChief},
+    {"GetStatus", When::kExecuted, At::kServer},
+    {"GetStatus", When::kAnswer, At::kChief},
+    {"ReplicateShard", When::kSend, At::kChief},
+    {"ReplicateShard", When::kExecute, At::kServer},
+    {"ReplicateShard", When::kExecuted, At::kServer},
+    {"ReplicateShard", When::kAnswer, At::kChief},
+    {"ReadShard", When::kSend, At::kServer},
+    {"ReadShard", When::kExecute, At::kServer},
+    {"ReadShard", When::kExecuted, At::kServer},
+    {"ReadShard", When::kAnswer, At::kServer},
+    {"Finish", When::kSend, At::kChief},
+    {"Finish", When::kExecuted, At::kServer},
+    {"Register", When::kExecuted, At::kChief},
+    {"ChiefHeartbeat", When::kExecute, At::kServer},
+    {"ChiefHeartbeat", When::kAnswer, At::kChief},
+};
 constexpr Point kMemberPoints[] = {
     {"PushPull", When::kSend, At::kWorker},       {"PushPull", When::kExecute, At::kServer},
     {"PushPull", When::kAnswer, At::kWorker},     {"AcquireWork", When::kExecuted, At::kChief},
@@ -60,10 +107,12 @@ constexpr Point kMemberPoints[] = {
 
 size_t Draw(size_t first, size_t count, Dice* dice) { return first + dice->Index(count); }
 
-size_t AnyServer(const Scenario& scenario, Dice* dice) { return Draw(1, scenario.servers, dice); }
+size_t AnyServer(const Scenario& scenario, Dice* dice) {
+  return Draw(scenario.HomeOf(0), scenario.shards(), dice);
+}
 
 size_t AnyWorker(const Scenario& scenario, Dice* dice) {
-  return Draw(1 + scenario.servers, scenario.workers, dice);
+  return Draw(scenario.collective ? 0 : 1 + scenario.servers, scenario.trainers(), dice);
 }
 
 size_t NodeAt(At at, const Scenario& scenario, Dice* dice) {
@@ -340,8 +389,9 @@ std::vector<SimFault> DrawRestarts(const Scenario& scenario, Dice* dice) {
   std::vector<SimFault> faults;
   absl::Duration away = dice->Milliseconds(100, 2000);
   if (dice->OnceIn(3)) {
-    for (size_t s = 0; s < scenario.servers; ++s) {
-      faults.push_back(FaultAt(occasion, Kind::kKill, 1 + s, dice));
+    for (size_t s = 0; s < scenario.shards(); ++s) {
+      if (scenario.HomeOf(s) == 0) continue;
+      faults.push_back(FaultAt(occasion, Kind::kKill, scenario.HomeOf(s), dice));
       faults.back().length = away;
     }
     faults.push_back(FaultAt(occasion, Kind::kKill, 0, dice));
@@ -361,15 +411,82 @@ std::vector<SimFault> DrawRestarts(const Scenario& scenario, Dice* dice) {
   return faults;
 }
 
+// A host of a collective cluster ends, stands still or is cut off.
+SimFault HostFault(const Occasion& occasion, const Scenario& scenario, Dice* dice) {
+  size_t node = dice->Index(scenario.shards());
+  if (occasion.trigger.has_value() && !dice->OnceIn(4)) node = occasion.trigger->node;
+  switch (dice->Roll(0, 9)) {
+    case 0:
+      return FaultAt(occasion, Kind::kFreeze, node, dice);
+    case 1:
+      return FaultAt(occasion, Kind::kStop, node, dice);
+    case 2:
+      return LinkFault(occasion, node,
+                       (node + Draw(1, scenario.shards() - 1, dice)) % scenario.shards(), dice);
+    case 3:
+      return FaultAt(occasion, node == 0 ? Kind::kReplace : Kind::kFreeze, node, dice);
+    default:
+      return FaultAt(occasion, Kind::kKill, node, dice);
+  }
+}
+
+// A host is lost; then, in some, another one, or the same, while shards move, or much later.
+std::vector<SimFault> DrawHosts(const Scenario& scenario, Dice* dice) {
+  const bool moving = dice->OnceIn(5);
+  const Occasion occasion = DrawOccasion(
+      moving ? absl::MakeConstSpan(kMovePoints) : absl::MakeConstSpan(kStepPoints), scenario, dice);
+  std::vector<SimFault> faults = {HostFault(occasion, scenario, dice)};
+  if (dice->OnceIn(8)) {
+    // A host that leaves by itself.
+    faults.front().kind = Kind::kStop;
+    if (faults.front().node == 0) faults.front().node = Draw(1, scenario.workers, dice);
+    if (!dice->OnceIn(3)) return faults;
+  }
+  if (dice->OnceIn(2)) return faults;
+  Occasion next = DrawOccasion(
+      dice->OnceIn(4) ? absl::MakeConstSpan(kStepPoints) : absl::MakeConstSpan(kMovePoints),
+      scenario, dice);
+  next.at = occasion.at + dice->Milliseconds(0, dice->OnceIn(2) ? 1500 : 6000);
+  faults.push_back(HostFault(next, scenario, dice));
+  if (dice->OnceIn(3)) faults.back().node = faults.front().node;
+  if (faults.back().kind == Kind::kReplace && faults.back().node != 0) {
+    faults.back().kind = Kind::kKill;
+  }
+  if (faults.back().node == faults.back().other) faults.back().kind = Kind::kKill;
+  if (dice->OnceIn(4)) {
+    faults.push_back(HostFault(DrawOccasion(kStepPoints, scenario, dice), scenario, dice));
+  }
+  return faults;
+}
+
+// Long enough for shards to move and to go home.
+void AdaptHosts(Dice* dice, Scenario* scenario) {
+  RecordJob& job = scenario->job;
+  if (!dice->OnceIn(8)) job.mode = RecordMode::kSynchronous;
+  job.slots = job.mode == RecordMode::kSynchronous;
+  job.replicas = scenario->workers > 1 && dice->OnceIn(2) ? 4 : 2;
+  job.records = 4 * dice->Roll(6, 14);
+  scenario->evaluators = 0;
+  if (!dice->OnceIn(3)) {
+    // What is slow is not taken for lost.
+    scenario->slow = dice->Milliseconds(50, 300);
+  }
+}
+
 }  // namespace
 
-std::string FaultProfileName(FaultProfile profile) {
-  constexpr const char* kNames[] = {"any",     "points", "commits", "cuts",
-                                    "members", "chiefs", "drains",  "restarts"};
-  return kNames[static_cast<size_t>(profile)];
+std::string FaultProfileName(FaultProfile profile) { return kNames[static_cast<size_t>(profile)]; }
+
+std::optional<FaultProfile> ParseFaultProfile(absl::string_view name) {
+  for (size_t p = 0; p < std::size(kNames); ++p) {
+    if (name == kNames[p]) return static_cast<FaultProfile>(p);
+  }
+  return std::nullopt;
 }
 
 FaultProfile DrawProfile(uint64_t seed) {
+  // The other seeds are what they are whatever this share is.
+  if (Dice(seed ^ kHostsDice).OnceIn(6)) return FaultProfile::kHosts;
   constexpr FaultProfile kProfiles[] = {
       FaultProfile::kAny,     FaultProfile::kAny,     FaultProfile::kAny,    FaultProfile::kPoints,
       FaultProfile::kPoints,  FaultProfile::kCuts,    FaultProfile::kCuts,   FaultProfile::kCommits,
@@ -388,10 +505,12 @@ void AdaptJob(FaultProfile profile, Dice* dice, Scenario* scenario) {
   }
   const bool rounds = profile == FaultProfile::kCommits || profile == FaultProfile::kDrains;
   if (rounds && !dice->OnceIn(8)) scenario->job.mode = RecordMode::kSynchronous;
+  if (profile == FaultProfile::kHosts) return AdaptHosts(dice, scenario);
   if (profile != FaultProfile::kPoints && scenario->servers == 1) {
     scenario->servers = static_cast<size_t>(dice->Roll(1, 3));
   }
-  if (profile == FaultProfile::kMembers && scenario->workers == 1) {
+  const bool alone = scenario->workers == 1 && !scenario->collective;
+  if (profile == FaultProfile::kMembers && alone) {
     scenario->workers = static_cast<size_t>(dice->Roll(2, 3));
   }
   if (profile == FaultProfile::kCuts) scenario->job.save_steps = dice->Roll(1, 4);
@@ -415,6 +534,8 @@ std::vector<SimFault> DrawFaults(FaultProfile profile, const Scenario& scenario,
       return DrawDrains(scenario, dice);
     case FaultProfile::kRestarts:
       return DrawRestarts(scenario, dice);
+    case FaultProfile::kHosts:
+      return DrawHosts(scenario, dice);
   }
   return {};
 }

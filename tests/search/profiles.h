@@ -2,9 +2,11 @@
 #ifndef KEELSON_TESTS_SEARCH_PROFILES_H_
 #define KEELSON_TESTS_SEARCH_PROFILES_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "tests/search/dice.h"
 #include "tests/search/scenario.h"
 
@@ -20,10 +22,14 @@ enum class FaultProfile {
   kChiefs,    // a chief is replaced, and wakes up, while servers are restarted
   kDrains,    // servers are drained, and messages to them lost
   kRestarts,  // all start again while storage fails
+  kHosts,     // hosts of a collective cluster end at points of steps, replicas and moves
 };
 
 // "commits"
 std::string FaultProfileName(FaultProfile profile);
+
+// Nothing: there is no profile of that name.
+std::optional<FaultProfile> ParseFaultProfile(absl::string_view name);
 
 // The profile of a seed.
 FaultProfile DrawProfile(uint64_t seed);

@@ -1,18 +1,23 @@
 #include "tests/search/roles.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "chief/lifecycle/chief.h"
+#include "chief/lifecycle/chief_role.h"
 #include "core/base/clock.h"
 #include "core/checkpoint/checkpoint_directory.h"
+#include "core/client/services/shard_control.h"
 #include "core/client/sharded_parameter_client.h"
+#include "core/client/transport/own_shard_transport.h"
 #include "core/config/initial_values.h"
+#include "core/config/shard_layout.h"
 #include "core/config/train_config.h"
 #include "core/device/device.h"
 #include "core/model/spec/model_spec.h"
+#include "core/startup/role_program.h"
 #include "evaluator/evaluator.h"
 #include "ps_server/service/departure.h"
 #include "ps_server/service/parameter_handler.h"
@@ -44,6 +49,7 @@ SimRoles::SimRoles(const Surroundings& around)
 
 absl::Status SimRoles::Run(SimProcess* process) {
   if (process->node == 0) return RunChief(process);
+  if (scenario_.HostsShard(process->node) && scenario_.collective) return RunHost(process);
   if (scenario_.IsServer(process->node)) return RunServer(process);
   if (scenario_.IsWorker(process->node)) return RunWorker(process);
   return RunEvaluator(process);
@@ -68,19 +74,72 @@ SimFileSystem* SimRoles::NewFileSystem(SimProcess* process) {
                            [this, process](const SimPoint& point) { at_(process, point); });
 }
 
-std::vector<ServerGroup::Server> SimRoles::ServersOf(SimProcess* chief) {
+Task SimRoles::TaskOf(size_t node) const {
+  if (node == 0) return {Role::kChief, 0};
+  if (scenario_.IsServer(node)) return {Role::kPs, static_cast<int>(node - 1)};
+  if (scenario_.IsWorker(node)) {
+    return {Role::kWorker, static_cast<int>(node - 1 - scenario_.servers)};
+  }
+  return {Role::kEvaluator, static_cast<int>(node - 1 - scenario_.servers - scenario_.workers)};
+}
+
+ClusterSpec SimRoles::ClusterOf(size_t node) const {
+  ClusterSpec cluster;
+  cluster.distributed = true;
+  cluster.self = TaskOf(node);
+  for (size_t each = 0; each < scenario_.nodes(); ++each) {
+    const Task task = TaskOf(each);
+    cluster.addresses(task.role)[task.index] = scenario_.NameOf(each);
+  }
+  return cluster;
+}
+
+// A host that is frozen is replaced after two heartbeats.
+ControlDeadlines SimRoles::HostDeadlines() const {
+  if (!WantsReplicas(config_, ClusterOf(0))) return SimParameterControl::UsualDeadlines();
+  return {absl::Milliseconds(1500), absl::Seconds(3)};
+}
+
+ServerGroup::Server SimRoles::PlaceOf(SimProcess* chief, ShardHandlers* own, size_t shard,
+                                      size_t node) {
+  SimParameterControl::Route route = {node};
+  const std::string name = scenario_.NameOf(node);
+  if (scenario_.collective) route.deadlines = HostDeadlines();
+  if (node == chief->node) route.own = own->at(shard);
+  SimControlWatch watch;
+  watch.on_initialize = [this, shard](const v1::InitializeShardRequest& request) {
+    rules_->CheckInitialize(shard, request);
+  };
+  watch.on_heartbeat = [this](const v1::ChiefHeartbeatRequest& request) {
+    rules_->CheckPersisted(request);
+  };
+  if (!scenario_.collective) {
+    return {name, name, new SimParameterControl(network_, chief, route, std::move(watch))};
+  }
+  watch.on_end = [this, chief, shard](const SimProcess* host, absl::string_view what, bool done) {
+    if (host != nullptr && !is_replaced_(chief)) rules_->NoteHostCall(shard, *host, what, done);
+  };
+  auto* const control = new SimParameterControl(network_, chief, route, std::move(watch));
+  ParameterControl* service = control;
+  // As the program does.
+  if (route.own == nullptr) {
+    service =
+        new ShardControl(static_cast<uint32_t>(shard), std::shared_ptr<ParameterControl>(control));
+  }
+  return {absl::StrCat("shard-", shard, " of ", TaskOf(node).ToString()), name, service,
+          TaskOf(node)};
+}
+
+std::vector<ServerGroup::Server> SimRoles::ServersOf(SimProcess* chief, ShardHandlers* own) {
+  const ShardLayout layout(config_, ClusterOf(0));
   std::vector<ServerGroup::Server> servers;
-  for (size_t s = 0; s < scenario_.servers; ++s) {
-    const std::string name = absl::StrCat("ps-", s);
-    servers.push_back({name, name,
-                       new SimParameterControl(
-                           network_, chief, 1 + s,
-                           [this](const v1::InitializeShardRequest& request) {
-                             rules_->CheckInitialize(request);
-                           },
-                           [this](const v1::ChiefHeartbeatRequest& request) {
-                             rules_->CheckPersisted(request);
-                           })});
+  for (size_t s = 0; s < scenario_.shards(); ++s) {
+    servers.push_back(PlaceOf(chief, own, s, scenario_.HomeOf(s)));
+    if (!scenario_.collective) continue;
+    for (const size_t next : layout.RingFrom(s)) {
+      if (next == s) continue;
+      servers.back().others.push_back(PlaceOf(chief, own, s, scenario_.HomeOf(next)));
+    }
   }
   return servers;
 }
@@ -97,7 +156,7 @@ absl::Status SimRoles::RunChief(SimProcess* process) {
   absl::StatusOr<std::shared_ptr<DirectoryOwner>> owner = TakeDirectory(files, stop);
   if (!owner.ok()) return owner.status();
   options.owner = *std::move(owner);
-  options.self = {Role::kChief, 0};
+  options.self = TaskOf(process->node);
   options.incarnation = scheduler_->Random();
   options.config = config_;
   options.config_hash = config_hash_;
@@ -105,6 +164,7 @@ absl::Status SimRoles::RunChief(SimProcess* process) {
   options.variables = spec.variables;
   options.tables = *TablesWithInitialValues(config_.initial_values(), spec.variables, spec.tables);
   options.train_records = scenario_.job.records;
+  options.replicas = scenario_.collective && WantsReplicas(config_, ClusterOf(0));
   options.expects_evaluator = scenario_.evaluators > 0;
   options.address = "chief";
   options.startup_timeout = absl::Minutes(1);
@@ -112,20 +172,29 @@ absl::Status SimRoles::RunChief(SimProcess* process) {
   options.checkpoint_writer =
       scenario_.servers_write ? CheckpointWriter::kServers : CheckpointWriter::kChief;
   options.file_system = files;
+  ShardHandlers* const own = scenario_.collective ? MakeShards(process, new StopSignal()) : nullptr;
   absl::StatusOr<std::unique_ptr<Chief>> chief =
-      Chief::Create(std::move(options), ServersOf(process), Clock::Real(), stop);
+      Chief::Create(std::move(options), ServersOf(process, own), Clock::Real(), stop);
   if (!chief.ok()) return chief.status();
   process->chief = (*chief)->service();
   // One that was replaced while it was frozen has lost its address.
   if (!is_replaced_(process)) network_->Connect(process->node, process);
-  return chief->release()->Run();
+  if (own == nullptr) return chief->release()->Run();
+  return Lead(process, chief->release(), own, stop);
 }
 
-absl::Status SimRoles::RunServer(SimProcess* process) {
-  auto* const asked = process->stop = new StopSignal();
-  auto* const end = new StopSignal();
-  auto* const ends = new StopCallback(end, [asked] { asked->Raise(); });
-  static_cast<void>(ends);
+absl::Status SimRoles::Lead(SimProcess* process, Chief* chief, ShardHandlers* own,
+                            StopSignal* stop) {
+  BulkHandler* const own_shards = MakeSimOwnShards(network_, process, own->calls()).release();
+  auto* const context = new RoleContext();
+  return keelson::RunChief(*context, chief,
+                           {[=, this](ChiefService* service, StopSignal* companion_stop) {
+                             return Train(process, service, own_shards, companion_stop);
+                           }},
+                           stop);
+}
+
+ShardHandlers* SimRoles::MakeShards(SimProcess* process, StopSignal* end) {
   ParameterHandler::Options options;
   options.incarnation = scheduler_->Random();
   options.config_hash = config_hash_;
@@ -134,19 +203,58 @@ absl::Status SimRoles::RunServer(SimProcess* process) {
     options.model_dir = model_dir_;
     options.file_system = NewFileSystem(process);
   }
-  auto* const handler = new ParameterHandler(options, Clock::Real(), end);
-  process->control = handler;
-  process->bulk = handler;
+  std::vector<size_t> shards = {process->node - 1};
+  if (scenario_.collective) {
+    const ClusterSpec cluster = ClusterOf(process->node);
+    const ShardLayout layout(config_, cluster);
+    shards = layout.RingFrom(*layout.HomeAt(cluster.self));
+    options.connect_host = [this, process](const std::string& address) {
+      const SimParameterControl::Route route = {*network_->NodeAt(address), nullptr,
+                                                HostDeadlines()};
+      return std::make_unique<SimParameterControl>(network_, process, route);
+    };
+  }
+  auto* const made = new ShardHandlers(shards, options, Clock::Real(), end);
+  process->control = made->calls();
+  process->bulk = made->calls();
+  return made;
+}
+
+absl::Status SimRoles::RunHost(SimProcess* process) {
+  auto* const asked = process->stop = new StopSignal();
+  auto* const end = new StopSignal();
+  auto* const ends = new StopCallback(end, [asked] { asked->Raise(); });
+  static_cast<void>(ends);
+  ShardHandlers* const shards = MakeShards(process, end);
+  network_->Connect(process->node, process);
+  BulkHandler* const own_shards = MakeSimOwnShards(network_, process, shards->calls()).release();
+  // As the program does.
+  const absl::Status trained =
+      Train(process, new SimChiefService(network_, process, 0), own_shards, asked);
+  if (!trained.ok() && !absl::IsCancelled(trained)) return trained;
+  if (trained.ok() && !shards->called()) return trained;
+  asked->Wait();
+  shards->Linger(DepartureLimits());
+  if (!shards->finished()) return absl::CancelledError("by a signal");
+  // Finish has to be answered.
+  const StopSignal never;
+  never.WaitFor(kAnswerTime);
+  return absl::OkStatus();
+}
+
+absl::Status SimRoles::RunServer(SimProcess* process) {
+  auto* const asked = process->stop = new StopSignal();
+  auto* const end = new StopSignal();
+  auto* const ends = new StopCallback(end, [asked] { asked->Raise(); });
+  static_cast<void>(ends);
+  ShardHandlers* const shards = MakeShards(process, end);
   network_->Connect(process->node, process);
   // As the program does.
   asked->Wait();
-  handler->Leave();
-  LingerForChief([handler] { return handler->chief_sign(); },
-                 [handler] { return handler->CloseIfSaved(); }, DepartureLimits(), Clock::Real(),
-                 *end);
+  shards->Linger(DepartureLimits());
   if (!end->raised()) {
     // What its snapshot lacks of a step under way is computed again.
-    if (handler->chief_sign().unsaved) rules_->NoteLostShard();
+    if (shards->own()->chief_sign().unsaved) rules_->NoteLostShard();
     return absl::CancelledError("by a signal");
   }
   // Finish has to be answered.
@@ -156,29 +264,55 @@ absl::Status SimRoles::RunServer(SimProcess* process) {
 }
 
 absl::StatusOr<std::unique_ptr<ParameterClient>> SimRoles::MakeClient(
-    SimProcess* process, ParameterClientRequest request) {
+    SimProcess* process, BulkHandler* own_shards, ParameterClientRequest request) {
   const ModelSpec spec = *InferModelSpec(config_.model());
   ShardedParameterClient::Options options =
       TransferOptions(config_, spec.variables, request.placement);
-  options.self = {Role::kWorker, static_cast<int>(process->node - 1 - scenario_.servers)};
+  options.self = TaskOf(process->node);
   options.membership = request.membership;
   options.member_epoch = request.member_epoch;
   options.memory = std::move(request.memory);
   options.call_timeout = absl::Seconds(5);
-  std::vector<size_t> servers;
-  for (size_t s = 0; s < scenario_.servers; ++s) servers.push_back(1 + s);
+  std::vector<size_t> nodes;
+  for (size_t s = 0; s < scenario_.shards(); ++s) {
+    nodes.push_back(network_->NodeAt(request.ps_addresses[s]).value_or(scenario_.HomeOf(s)));
+  }
+  std::unique_ptr<BulkTransport> transport = MakeSimBulkTransport(network_, process, nodes);
+  if (own_shards != nullptr) {
+    const ClusterSpec cluster = ClusterOf(process->node);
+    const ShardLayout layout(config_, cluster);
+    options.names_shards = true;
+    options.servers = NameServers(layout, cluster, request.ps_addresses);
+    OwnShards own = {scenario_.NameOf(process->node), {}};
+    for (size_t s = 0; s < scenario_.shards(); ++s) own.handlers[s] = own_shards;
+    const auto first = std::find(nodes.begin(), nodes.end(), process->node);
+    // The own shard's calls are made last.
+    if (first != nodes.end()) {
+      options.first_shard = static_cast<size_t>(first - nodes.begin() + 1) % nodes.size();
+    }
+    transport =
+        std::make_unique<OwnShardTransport>(std::move(own), options.servers, std::move(transport));
+  }
   return ShardedParameterClient::Create(std::move(options), spec.variables, request.placement,
-                                        MakeSimBulkTransport(network_, process, servers),
-                                        Clock::Real(), request.stop);
+                                        std::move(transport), Clock::Real(), request.stop);
 }
 
 absl::Status SimRoles::RunWorker(SimProcess* process) {
   auto* const stop = process->stop = new StopSignal();
+  return Train(process, new SimChiefService(network_, process, 0), nullptr, stop);
+}
+
+absl::Status SimRoles::Train(SimProcess* process, ChiefService* chief, BulkHandler* own_shards,
+                             StopSignal* stop) {
   WorkerOptions options;
-  options.self = {Role::kWorker, static_cast<int>(process->node - 1 - scenario_.servers)};
+  options.self = TaskOf(process->node);
   options.peer = scenario_.NameOf(process->node);
   options.config = config_;
   options.config_hash = config_hash_;
+  options.servers_at = [this, node = process->node](const std::vector<std::string>& addresses) {
+    const ClusterSpec cluster = ClusterOf(node);
+    return NameServers(ShardLayout(config_, cluster), cluster, addresses);
+  };
   DeviceGroup* const devices =
       RecordDevices({[this](int64_t record) {
                        rules_->NoteComputed(record);
@@ -188,9 +322,9 @@ absl::Status SimRoles::RunWorker(SimProcess* process) {
                      [this](const std::vector<float>& rows) { rules_->CheckRead(rows); }})
           .release();
   auto* const worker = new Worker(
-      options, new SimChiefService(network_, process, 0),
-      [this, process](ParameterClientRequest request) {
-        return MakeClient(process, std::move(request));
+      options, chief,
+      [this, process, own_shards](ParameterClientRequest request) {
+        return MakeClient(process, own_shards, std::move(request));
       },
       devices, &dataset_, Clock::Real(), stop);
   return worker->Run();
@@ -200,8 +334,7 @@ absl::Status SimRoles::RunEvaluator(SimProcess* process) {
   auto* const stop = process->stop = new StopSignal();
   SimFileSystem* const files = NewFileSystem(process);
   EvaluatorOptions options;
-  options.self = {Role::kEvaluator,
-                  static_cast<int>(process->node - 1 - scenario_.servers - scenario_.workers)};
+  options.self = TaskOf(process->node);
   options.peer = scenario_.NameOf(process->node);
   options.config = config_;
   options.config_hash = config_hash_;

@@ -11,12 +11,19 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "chief/lifecycle/chief.h"
 #include "chief/servers/server_group.h"
 #include "core/base/file_system.h"
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/directory_owner.h"
+#include "core/client/services/bulk_handler.h"
+#include "core/client/services/chief_service.h"
+#include "core/client/services/grpc_parameter_control.h"
 #include "core/client/services/parameter_client.h"
+#include "core/cluster/cluster_spec.h"
+#include "core/cluster/task.h"
 #include "keelson/v1/train_config.pb.h"
+#include "ps_server/service/shard_handlers.h"
 #include "tests/search/fiber_scheduler.h"
 #include "tests/search/job_rules.h"
 #include "tests/search/network.h"
@@ -57,11 +64,28 @@ class SimRoles {
   absl::Status RunServer(SimProcess* process);
   absl::Status RunWorker(SimProcess* process);
   absl::Status RunEvaluator(SimProcess* process);
-  std::vector<ServerGroup::Server> ServersOf(SimProcess* chief);
+  // A worker of a collective cluster, which hosts a shard.
+  absl::Status RunHost(SimProcess* process);
+  // What the process has of the model; raises `end` when the job is over.
+  ShardHandlers* MakeShards(SimProcess* process, StopSignal* end);
+  // Runs the chief, and what trains beside it.
+  absl::Status Lead(SimProcess* process, Chief* chief, ShardHandlers* own, StopSignal* stop);
+  absl::Status Train(SimProcess* process, ChiefService* chief, BulkHandler* own_shards,
+                     StopSignal* stop);
+  Task TaskOf(size_t node) const;
+  // As the process of the node sees it.
+  ClusterSpec ClusterOf(size_t node) const;
+  ControlDeadlines HostDeadlines() const;
+  // `own`: what serves shards in the chief's process; null: it hosts none.
+  std::vector<ServerGroup::Server> ServersOf(SimProcess* chief, ShardHandlers* own);
+  // The shard at the host of this node.
+  ServerGroup::Server PlaceOf(SimProcess* chief, ShardHandlers* own, size_t shard, size_t node);
   SimFileSystem* NewFileSystem(SimProcess* process);
   absl::StatusOr<std::shared_ptr<DirectoryOwner>> TakeDirectory(FileSystem* file_system,
                                                                 StopSignal* stop);
+  // `own_shards`: takes the calls of shards in the process itself; null: it hosts none.
   absl::StatusOr<std::unique_ptr<ParameterClient>> MakeClient(SimProcess* process,
+                                                              BulkHandler* own_shards,
                                                               ParameterClientRequest request);
 
   const Scenario& scenario_;

@@ -11,6 +11,11 @@ namespace {
 
 using Kind = SimFault::Kind;
 
+// A host that leaves takes a chief that is silent for a second for one that has ended
+// (departure.h).
+constexpr absl::Duration kChiefSilence = absl::Milliseconds(400);
+// Of the numbers that say whether a cluster is collective.
+constexpr uint64_t kCollectiveDice = 0x165667b19e3779f9;
 // How long a replaced process acts beside its successor.
 constexpr absl::Duration kAwake = absl::Seconds(4);
 // Of the numbers that say whether a job has a table, so that they do not depend on others.
@@ -47,6 +52,17 @@ std::string StorageName(StorageFault fault) {
   return "";
 }
 
+std::string CopiesName(v1::CollectiveConfig::Replicas copies) {
+  switch (copies) {
+    case v1::CollectiveConfig::ALWAYS:
+      return "always";
+    case v1::CollectiveConfig::NEVER:
+      return "never";
+    default:
+      return "the usual";
+  }
+}
+
 SimFault RollFault(const Scenario& scenario, Dice* dice) {
   constexpr Kind kKinds[] = {
       Kind::kKill, Kind::kKill,    Kind::kKillAt,  Kind::kKillAt,  Kind::kFreeze,   Kind::kCut,
@@ -74,9 +90,25 @@ SimFault RollFault(const Scenario& scenario, Dice* dice) {
   }
   // A server that is drained alone is what costs most.
   if (fault.kind == Kind::kStop && dice->Roll(0, 1) == 0) {
-    fault.node = static_cast<size_t>(dice->Roll(1, static_cast<int64_t>(scenario.servers)));
+    const size_t holders = scenario.collective ? scenario.workers : scenario.servers;
+    fault.node = static_cast<size_t>(dice->Roll(1, static_cast<int64_t>(holders)));
   }
   return fault;
+}
+
+// Two to four hosts. Models with tables are not trained without servers.
+void MakeCollective(Dice* dice, Scenario* scenario) {
+  scenario->collective = true;
+  scenario->servers = 0;
+  scenario->workers = static_cast<size_t>(dice->Roll(1, 3));
+  RecordJob& job = scenario->job;
+  const bool two = scenario->workers == 1;
+  if (dice->OnceIn(two ? 2 : 6)) {
+    job.copies = two ? v1::CollectiveConfig::ALWAYS : v1::CollectiveConfig::NEVER;
+  }
+  job.distinct = true;
+  job.table = false;
+  job.expire_after = job.full_every = 0;
 }
 
 std::string WhereOf(const Scenario& scenario, const SimFault& fault) {
@@ -147,11 +179,19 @@ std::string Scenario::NameOf(size_t node) const {
   return "user";
 }
 
+bool Scenario::OnlyAHostLeaves() const {
+  return collective && faults.size() == 1 && faults.front().kind == Kind::kStop &&
+         faults.front().node != 0 && stall == 0 && slow < kChiefSilence;
+}
+
 std::string Scenario::ToString() const {
+  const std::string hosts =
+      absl::StrCat(shards(), " hosts with ", CopiesName(job.copies), " replicas");
   std::string text = absl::StrCat(
-      "seed ", seed, ": ", ModeName(job.mode), ", ", servers, " servers, ", workers, " workers, ",
-      evaluators, " evaluators, ", job.records, " records, depth ", job.depth,
-      job.table ? ", a table" : "",
+      "seed ", seed, ": ", ModeName(job.mode), ", ",
+      collective ? hosts : absl::StrCat(servers, " servers, ", workers, " workers"), ", ",
+      evaluators, " evaluators, ", job.records, " records, ", job.replicas, " a step, depth ",
+      job.depth, job.table ? ", a table" : "",
       job.expire_after > 0 ? absl::StrCat(" whose rows expire after ", job.expire_after, " steps")
                            : "",
       ", a snapshot every ", job.save_steps, " steps",
@@ -180,7 +220,7 @@ Scenario MakeScenario(uint64_t seed, uint64_t faults) {
   constexpr double kSlowShares[] = {0.02, 0.1, 0.3};
   scenario.slow_share = kSlowShares[dice.Roll(0, 2)];
   scenario.slow = dice.Milliseconds(50, 2500);
-  const absl::Duration pace = dice.Milliseconds(2000, 16'000);
+  absl::Duration pace = dice.Milliseconds(2000, 16'000);
   constexpr size_t kEvaluators[] = {0, 0, 1, 2};
   scenario.evaluators = kEvaluators[dice.Roll(0, 3)];
   scenario.score_time = dice.Milliseconds(1, 2000);
@@ -192,7 +232,12 @@ Scenario MakeScenario(uint64_t seed, uint64_t faults) {
   Dice delta_dice(seed ^ kDeltaDice);
   if (scenario.job.table && delta_dice.OnceIn(3)) scenario.job.full_every = delta_dice.Roll(2, 5);
   const FaultProfile profile = DrawProfile(seed);
+  Dice collective_dice(seed ^ kCollectiveDice);
+  if (profile == FaultProfile::kHosts || collective_dice.OnceIn(6)) {
+    MakeCollective(&collective_dice, &scenario);
+  }
   scenario.profile = FaultProfileName(profile);
+  if (profile == FaultProfile::kHosts) pace = std::max(pace, absl::Seconds(6));
   std::vector<SimFault> drawn;
   if (profile == FaultProfile::kAny) {
     const int64_t count = dice.Roll(0, 6);
@@ -202,7 +247,7 @@ Scenario MakeScenario(uint64_t seed, uint64_t faults) {
     drawn = DrawFaults(profile, scenario, &dice);
   }
   // The job takes about as long as faults begin.
-  scenario.step_time = pace * static_cast<int64_t>(scenario.workers) / scenario.job.records;
+  scenario.step_time = pace * static_cast<int64_t>(scenario.trainers()) / scenario.job.records;
   for (size_t i = 0; i < drawn.size(); ++i) {
     if (((faults >> i) & 1) == 0) continue;
     scenario.faults.push_back(drawn[i]);

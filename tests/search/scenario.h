@@ -62,6 +62,8 @@ struct Scenario {
   RecordJob job;
   size_t servers = 1;
   size_t workers = 1;
+  // There are no servers: chief and workers train, and each hosts a shard (docs/collective.md).
+  bool collective = false;
   size_t evaluators = 0;
   // They write and read their parts of snapshots themselves; otherwise the chief does.
   bool servers_write = true;
@@ -80,10 +82,19 @@ struct Scenario {
   // From then on the job has to make progress, whatever still lasts.
   absl::Duration faults_end;
 
-  // Nodes: the chief, then the servers, then the workers, then the evaluators.
+  // Nodes: the chief, then the servers, then the workers, then the evaluators. `servers` is 0 in
+  // collective clusters.
   size_t nodes() const { return 1 + servers + workers + evaluators; }
   bool IsServer(size_t node) const { return node > 0 && node <= servers; }
   bool IsWorker(size_t node) const { return node > servers && node <= servers + workers; }
+  size_t shards() const { return collective ? 1 + workers : servers; }
+  // The node at which a shard is at home.
+  size_t HomeOf(size_t shard) const { return collective ? shard : 1 + shard; }
+  bool HostsShard(size_t node) const { return collective ? node <= workers : IsServer(node); }
+  size_t trainers() const { return workers + (collective ? 1 : 0); }
+  bool Trains(size_t node) const { return IsWorker(node) || (collective && node == 0); }
+  // One host is asked to stop, not the leader, and nothing else happens: the leader knows in time.
+  bool OnlyAHostLeaves() const;
   bool IsEvaluator(size_t node) const { return node > servers + workers && node < nodes(); }
   // Who asks the chief for other modes, and whom no fault befalls.
   size_t user() const { return nodes(); }

@@ -56,6 +56,11 @@ class World {
       rules_.NoteReplaced(path, by.group);
     };
     network_.SetWatch(rules_.Watch());
+    std::vector<std::string> addresses;
+    for (size_t node = 0; node < scenario.nodes(); ++node) {
+      addresses.push_back(scenario.NameOf(node));
+    }
+    network_.SetAddresses(std::move(addresses));
     disk_.on_names_synced = [this] { rules_.NoteNamesSynced(); };
     network_.SetRepetition(scenario.repetition);
     network_.SetDelays(scenario.slow_share, scenario.slow);
@@ -80,6 +85,8 @@ class World {
   // A reason for which an operator does not start it again.
   bool MayGiveUp(const SimProcess& process, const absl::Status& status) const;
   void Kill(SimProcess* process);
+  // A process is about to end, or to be unable to go on, without having done its part.
+  void NoteLost(const SimProcess* process);
   // Called by each process around its messages and operations on files.
   void At(SimProcess* process, const SimPoint& point);
   // Begins the faults whose trigger this is.
@@ -185,7 +192,8 @@ void World::ChangeMode(const ConsistencyMode& mode) {
 
 std::set<int> World::LivingServers() const {
   std::set<int> groups;
-  for (size_t node = 1; node <= scenario_.servers; ++node) {
+  for (size_t node = 0; node < scenario_.nodes(); ++node) {
+    if (!scenario_.HostsShard(node)) continue;
     if (lives_[node] != nullptr && lives_[node]->alive) groups.insert(lives_[node]->group);
   }
   return groups;
@@ -201,7 +209,11 @@ void World::Ended(SimProcess* process, const absl::Status& status) {
     Violate(absl::StrCat("end of ", scenario_.NameOf(process->node), " by ",
                          absl::StatusCodeToString(status.code()), ": ", status.message()));
   }
-  if (status.ok()) NoteEnd(process->node);
+  if (status.ok()) {
+    NoteEnd(process->node);
+  } else if (!scenario_.OnlyAHostLeaves()) {
+    NoteLost(process);
+  }
   if (restarts) Restart(process->node);
   scheduler_.At(absl::ZeroDuration(), [this, process] { Kill(process); });
 }
@@ -226,6 +238,11 @@ void World::Restart(size_t node) {
   scheduler_.At(kRestartPause, [this, node] {
     if (lives_[node] == nullptr || !lives_[node]->alive) Start(node);
   });
+}
+
+void World::NoteLost(const SimProcess* process) {
+  if (process == nullptr || !process->alive || !scenario_.collective) return;
+  if (scenario_.HostsShard(process->node)) rules_.NoteLostHost(*process);
 }
 
 void World::Kill(SimProcess* process) {
@@ -281,6 +298,7 @@ void World::Begin(const SimFault& fault) {
     case SimFault::Kind::kKill:
     case SimFault::Kind::kKillAt:
       if (scenario_.IsServer(fault.node)) rules_.NoteLostShard();
+      NoteLost(process);
       if (process != nullptr) Kill(process);
       break;
     case SimFault::Kind::kFreeze:
@@ -289,6 +307,8 @@ void World::Begin(const SimFault& fault) {
     case SimFault::Kind::kReplace:
       if (process == nullptr) break;
       SetPaused(process, true);
+      // When it wakes up it may do steps with a shard that its successor does not find.
+      if (scenario_.collective) rules_.NoteLostShard();
       replaced_ = true;
       network_.Connect(fault.node, nullptr);
       Start(fault.node);
@@ -373,7 +393,10 @@ void World::AskToStop(SimProcess* process) {
 }
 
 void World::CutPower() {
-  for (const auto& process : processes_) Kill(process.get());
+  for (const auto& process : processes_) {
+    NoteLost(process.get());
+    Kill(process.get());
+  }
   constexpr Unsynced kOutcomes[] = {Unsynced::kLost, Unsynced::kKept, Unsynced::kNamesKept,
                                     Unsynced::kBytesKept, Unsynced::kLastNameKept};
   disk_.files.Restart(kOutcomes[scheduler_.Random() % std::size(kOutcomes)]);
@@ -384,7 +407,7 @@ void World::CutPower() {
 
 bool World::AnyWorker() const {
   return std::any_of(lives_.begin(), lives_.end(), [this](const SimProcess* life) {
-    return life != nullptr && life->alive && scenario_.IsWorker(life->node);
+    return life != nullptr && life->alive && scenario_.Trains(life->node);
   });
 }
 
