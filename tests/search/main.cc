@@ -22,6 +22,7 @@
 #include "core/base/available_cores.h"
 #include "core/base/clock.h"
 #include "tests/search/play_apart.h"
+#include "tests/search/profiles.h"
 #include "tests/search/scenario.h"
 #include "tests/search/world.h"
 
@@ -102,6 +103,7 @@ int Replay(uint64_t seed, uint64_t faults) {
 struct Tally {
   std::map<std::string, int64_t> violations;  // by rule
   int64_t schedules = 0;
+  int64_t collective = 0;
   int64_t choices = 0;
   absl::Duration virtual_time;
   int64_t broken = 0;
@@ -111,6 +113,7 @@ struct Tally {
 void Add(uint64_t seed, const Verdict& verdict, const std::vector<std::string>& open,
          absl::Duration after, Tally* tally) {
   ++tally->schedules;
+  if (MakeScenario(seed, 0).collective) ++tally->collective;
   tally->choices += verdict.choices;
   tally->virtual_time += verdict.time;
   if (verdict.violation.empty()) return;
@@ -136,6 +139,7 @@ void Print(const Tally& tally, absl::Duration duration) {
               static_cast<double>(tally.schedules) / seconds,
               static_cast<double>(tally.choices) / seconds,
               absl::FormatDuration(absl::Trunc(tally.virtual_time, absl::Seconds(1))).c_str());
+  std::printf("%ld schedules were of collective clusters\n", static_cast<long>(tally.collective));
   std::printf("schedules: %ld, violations: %ld, open ones: %ld\n",
               static_cast<long>(tally.schedules), static_cast<long>(tally.broken),
               static_cast<long>(tally.known));
@@ -160,7 +164,8 @@ Plays::iterator AwaitOne(Plays* plays) {
 struct Extent {
   absl::Duration duration;
   uint64_t first_seed = 1;
-  uint64_t most_schedules = 0;  // within the duration
+  uint64_t most_schedules = 0;          // within the duration
+  std::optional<FaultProfile> profile;  // of the seeds that are played; nothing: any
   size_t jobs = 1;
 };
 
@@ -170,10 +175,13 @@ int Search(const Extent& extent, const std::vector<std::string>& open) {
   Tally tally;
   Plays plays;
   uint64_t started = 0;
+  uint64_t next = extent.first_seed;
   while (true) {
     while (plays.size() < extent.jobs && started < extent.most_schedules &&
            passed() < extent.duration) {
-      const uint64_t seed = extent.first_seed + started++;
+      while (extent.profile.has_value() && DrawProfile(next) != *extent.profile) ++next;
+      const uint64_t seed = next++;
+      ++started;
       plays[seed] = std::make_unique<ApartPlay>(MakeScenario(seed, kAllFaults), false);
     }
     if (plays.empty()) break;
@@ -198,6 +206,7 @@ int main(int argc, char** argv) {
   extent.most_schedules = std::numeric_limits<uint64_t>::max();
   extent.jobs = static_cast<size_t>(keelson::AvailableCores());
   std::string open;
+  std::string profile;
   std::optional<uint64_t> replay;
   uint64_t faults = keelson::kAllFaults;
   app.add_option("seconds", seconds, "How long to search")->capture_default_str();
@@ -208,12 +217,21 @@ int main(int argc, char** argv) {
   app.add_option("--jobs", extent.jobs, "How many schedules are played at a time")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  app.add_option("--profile", profile, "Plays the seeds of this profile alone (profiles.h)");
   app.add_option("--open", open,
                  "A file with the beginnings of violations that are not mended yet");
   app.add_option("--replay", replay, "Plays this seed alone, with the roles' logs");
   app.add_option("--faults", faults, "A bit for each of its faults that take place");
   CLI11_PARSE(app, argc, argv);
   if (replay.has_value()) return keelson::Replay(*replay, faults);
+  if (!profile.empty()) {
+    extent.profile = keelson::ParseFaultProfile(profile);
+    if (!extent.profile.has_value()) {
+      std::fprintf(stderr, "--profile: expected one of profiles.h, found \"%s\"\n",
+                   profile.c_str());
+      return 2;
+    }
+  }
   extent.duration = absl::Seconds(seconds);
   return keelson::Search(extent, keelson::ReadOpen(open));
 }

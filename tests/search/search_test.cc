@@ -10,6 +10,7 @@
 #include "tests/search/job_state_rule.h"
 #include "tests/search/mode_rule.h"
 #include "tests/search/play_apart.h"
+#include "tests/search/profiles.h"
 #include "tests/search/scenario.h"
 #include "tests/search/world.h"
 
@@ -24,6 +25,51 @@ TEST(Search, JobsWithoutFaultsBreakNoRule) {
     EXPECT_EQ(verdict.violation, "") << scenario.ToString();
     EXPECT_GT(verdict.choices, 300) << scenario.ToString();
   }
+}
+
+// With two to four hosts, with replicas and without.
+TEST(Search, CollectiveJobsWithoutFaultsBreakNoRule) {
+  int found = 0;
+  for (uint64_t seed = 0; found < 8; ++seed) {
+    if (DrawProfile(seed) != FaultProfile::kHosts) continue;
+    ++found;
+    const Scenario scenario = MakeScenario(seed, 0);
+    EXPECT_TRUE(scenario.collective);
+    EXPECT_EQ(PlayApart(scenario, false).violation, "") << scenario.ToString();
+  }
+}
+
+// Three hosts, of which the last one is killed, for good, when it has `executed` something.
+Scenario LosingAHost(const std::string& executed, v1::CollectiveConfig::Replicas copies) {
+  Scenario scenario = MakeScenario(1, 0);
+  scenario.collective = true;
+  scenario.servers = 0;
+  scenario.workers = 2;
+  scenario.evaluators = 0;
+  scenario.job = {};
+  scenario.job.mode = RecordMode::kSynchronous;
+  scenario.job.slots = scenario.job.distinct = true;
+  scenario.job.records = 32;
+  scenario.job.copies = copies;
+  SimFault fault;
+  fault.trigger = {2, executed, SimPoint::When::kExecuted, 3};
+  fault.node = 2;
+  fault.length = absl::Hours(10);
+  scenario.faults = {fault};
+  scenario.faults_end = absl::Seconds(5);
+  return scenario;
+}
+
+TEST(Search, AJobWithReplicasEndsAsIfNoHostHadBeenLost) {
+  for (const char* executed : {"PushPull", "ReadRound", "CommitRound"}) {
+    const Scenario scenario = LosingAHost(executed, v1::CollectiveConfig::AUTO);
+    EXPECT_EQ(PlayApart(scenario, false).violation, "") << scenario.ToString();
+  }
+}
+
+TEST(Search, AJobWithoutReplicasWaitsForALostHost) {
+  const Scenario scenario = LosingAHost("CommitRound", v1::CollectiveConfig::NEVER);
+  EXPECT_EQ(PlayApart(scenario, false).violation.substr(0, 8), "progress");
 }
 
 TEST(Search, RepeatsASeedExactly) {
