@@ -1,5 +1,6 @@
 #include "chief/lifecycle/training_phase.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -127,10 +128,18 @@ std::set<size_t> TrainingPhase::DueMoves() const {
   return due;
 }
 
+bool TrainingPhase::AnyClosed(const std::set<size_t>& shards) const {
+  const std::vector<ServerView> states = servers_->States();
+  return std::any_of(shards.begin(), shards.end(), [&states](size_t s) {
+    return states[s].asked_to_stop && !states[s].leaving;
+  });
+}
+
 void TrainingPhase::MoveShards() {
   const std::set<size_t> due = DueMoves();
   if (due.empty()) return;
-  const bool idle = coordinator_->control()->PauseWork(options_.step_wait);
+  const absl::Duration wait = AnyClosed(due) ? absl::ZeroDuration() : options_.step_wait;
+  const bool idle = coordinator_->control()->PauseWork(wait);
   for (const size_t s : due) {
     // A host that leaves applies nothing after the copy; another one might.
     const bool goes_home = servers_->MayGoHome(s);

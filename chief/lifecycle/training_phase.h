@@ -65,6 +65,9 @@ class TrainingPhase {
   // The shards whose hosts were asked to stop and that may be elsewhere, and those that may go
   // home.
   std::set<size_t> DueMoves() const;
+  // Whether one of them takes no pushes any more, as the last cut has been taken at its host: the
+  // steps under way end only once it has moved.
+  bool AnyClosed(const std::set<size_t>& shards) const;
   // Moves them, while nothing is handed out.
   void MoveShards();
   // Those that were asked to stop, and wait for a snapshot.

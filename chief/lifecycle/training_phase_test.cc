@@ -23,7 +23,7 @@ class TrainingPhaseTest : public SavedJobTest {
     TrainingPhase::Options options;
     options.saves.max_steps = Work().max_steps;
     options.saves.save_steps = save_steps_;
-    options.step_wait = absl::ZeroDuration();
+    options.step_wait = step_wait_;
     return TrainingPhase(options, &coordinator_, &servers_, &snapshots_, &leadership_, &stream_,
                          &phase_clock_, &stop_)
         .Run(clock_.Monotonic());
@@ -61,6 +61,7 @@ class TrainingPhaseTest : public SavedJobTest {
   CountingClock phase_clock_{&clock_};
   StreamWatch stream_{nullptr, coordinator_.stream(), &clock_};
   int64_t save_steps_ = 1000;
+  absl::Duration step_wait_;
   std::thread thread_;
   absl::Status status_;
 };
@@ -168,6 +169,20 @@ TEST_F(MovingShardsTest, AServerThatLeavesAndIsSavedHandsItsShardOverToo) {
   for (int look = 0; look < 5; ++look) AwaitLook();
   EXPECT_EQ(elsewhere_.Count(&ParameterControl::ReplicateShard), 1);
   EXPECT_THAT(servers_.Addresses(), ElementsAre("a:1", "a:1"));
+}
+
+// Steps under way need it, so that they end once it has moved.
+TEST_F(MovingShardsTest, AShardThatTakesNothingMoreMovesWhileStepsAreUnderWay) {
+  const std::optional<WorkLease> lease = Acquire(kWorker0, 1);
+  ASSERT_TRUE(lease.has_value());
+  step_wait_ = absl::Minutes(1);
+  fakes_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_asked_to_stop(true); });
+  ASSERT_EQ(servers_.Confirm(), absl::OkStatus());
+  Start();
+  while (phase_clock_.reads() == 0) std::this_thread::yield();
+  clock_.Advance(absl::Seconds(1));
+  elsewhere_.AwaitCount(&ParameterControl::ReplicateShard, 1);
+  Finish(kWorker0, 1, *lease);
 }
 
 TEST_F(MovingShardsTest, AServerWhoseShardCannotMoveIsSaved) {
