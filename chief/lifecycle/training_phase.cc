@@ -14,6 +14,9 @@ namespace {
 // How often the clock is checked while training.
 constexpr absl::Duration kTrainingLook = absl::Seconds(1);
 
+// How often it is looked, while steps are waited for, whether they can end.
+constexpr absl::Duration kPauseLook = absl::Milliseconds(250);
+
 // The pause after a shard could not be moved.
 constexpr absl::Duration kMovePause = absl::Seconds(10);
 
@@ -130,16 +133,23 @@ std::set<size_t> TrainingPhase::DueMoves() const {
 
 bool TrainingPhase::AnyClosed(const std::set<size_t>& shards) const {
   const std::vector<ServerView> states = servers_->States();
-  return std::any_of(shards.begin(), shards.end(), [&states](size_t s) {
-    return states[s].asked_to_stop && !states[s].leaving;
-  });
+  return std::any_of(shards.begin(), shards.end(),
+                     [&states](size_t s) { return states[s].asked_to_stop && !states[s].leaving; });
+}
+
+bool TrainingPhase::PauseWorkFor(const std::set<size_t>& due) {
+  const absl::Duration until = clock_->Monotonic() + options_.step_wait;
+  while (true) {
+    const absl::Duration rest = AnyClosed(due) ? absl::ZeroDuration() : until - clock_->Monotonic();
+    if (coordinator_->control()->PauseWork(std::min(rest, kPauseLook))) return true;
+    if (rest <= kPauseLook) return false;
+  }
 }
 
 void TrainingPhase::MoveShards() {
   const std::set<size_t> due = DueMoves();
   if (due.empty()) return;
-  const absl::Duration wait = AnyClosed(due) ? absl::ZeroDuration() : options_.step_wait;
-  const bool idle = coordinator_->control()->PauseWork(wait);
+  const bool idle = PauseWorkFor(due);
   for (const size_t s : due) {
     // A host that leaves applies nothing after the copy; another one might.
     const bool goes_home = servers_->MayGoHome(s);

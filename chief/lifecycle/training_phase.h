@@ -68,6 +68,9 @@ class TrainingPhase {
   // Whether one of them takes no pushes any more, as the last cut has been taken at its host: the
   // steps under way end only once it has moved.
   bool AnyClosed(const std::set<size_t>& shards) const;
+  // Waits until no step is under way, or as long as that makes sense before these shards move.
+  // Returns whether none is.
+  bool PauseWorkFor(const std::set<size_t>& due);
   // Moves them, while nothing is handed out.
   void MoveShards();
   // Those that were asked to stop, and wait for a snapshot.

@@ -177,10 +177,14 @@ TEST_F(MovingShardsTest, AShardThatTakesNothingMoreMovesWhileStepsAreUnderWay) {
   ASSERT_TRUE(lease.has_value());
   step_wait_ = absl::Minutes(1);
   fakes_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_asked_to_stop(true); });
-  ASSERT_EQ(servers_.Confirm(), absl::OkStatus());
+  AskServerToLeave();
   Start();
   while (phase_clock_.reads() == 0) std::this_thread::yield();
   clock_.Advance(absl::Seconds(1));
+  // A snapshot has the shard now.
+  fakes_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_leaving(false); });
+  ASSERT_EQ(servers_.Confirm(), absl::OkStatus());
+  clock_.Advance(absl::Seconds(30));
   elsewhere_.AwaitCount(&ParameterControl::ReplicateShard, 1);
   Finish(kWorker0, 1, *lease);
 }
