@@ -212,6 +212,13 @@ v1::InitializeShardRequest ServerGroup::ShardRequest(size_t s,
   return request;
 }
 
+bool ServerGroup::LacksShard(size_t s) {
+  MutexLock lock(&place_mu_[s]);
+  v1::ShardStatus status;
+  if (!calls_.service(s)->GetStatus({}, &status).ok()) return false;
+  return status.state() == v1::ShardStatus::EMPTY || contacts().HoldsForeignShard(s, status);
+}
+
 bool ServerGroup::Misplaced(size_t s, bool synchronous) const {
   if (calls_.places(s) == 1) return false;
   return !calls_.at_home(s) || (options_.replicas && synchronous && !replicas_.Has(s));

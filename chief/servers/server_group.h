@@ -107,6 +107,10 @@ class ServerGroup {
     return contacts().HoldsForeignShard(s, found);
   }
 
+  // Whether a shard that may be served at several places is not where it is served at present:
+  // waits for a move that is under way, and asks. False also when there is no answer.
+  bool LacksShard(size_t s);
+
   // "ps-1 at host:port" of each server that has not answered yet, does not answer any more, or
   // could not be restored. Never waits.
   std::vector<std::string> Missing() const { return contacts().Missing(); }

@@ -108,8 +108,10 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   const bool answered = status.ok();
   if (answered && job_.note_committed != nullptr) job_.note_committed(shard.committed_round());
   if (answered && job_.note_told != nullptr) job_.note_told(servers_->known_epoch());
-  const bool empty = answered && (watch.foreign || shard.state() == v1::ShardStatus::EMPTY ||
-                                  servers_->HoldsForeignShard(s, shard));
+  bool empty = answered && (watch.foreign || shard.state() == v1::ShardStatus::EMPTY ||
+                            servers_->HoldsForeignShard(s, shard));
+  // The shard may have moved since the process that had it said that.
+  if (empty && !watch.foreign && servers_->MayMove(s)) empty = servers_->LacksShard(s);
   watch.silences = answered ? 0 : watch.silences + 1;
   if (const auto pause = MoveIfLost(s, empty, &watch); pause.has_value()) return *pause;
   if (empty) status = Restore(s, &watch);

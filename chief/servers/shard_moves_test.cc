@@ -1,6 +1,8 @@
 // Shards that may be served at several places, as the group and its supervision move them.
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "chief/servers/fake_parameter_server.h"
@@ -227,6 +229,9 @@ class SupervisedMovesTest : public ShardMovesTest {
     job.note_stored = [](uint64_t) {};
     job.snapshots = [] { return std::vector<SnapshotInfo>(); };
     job.note_replaced = [](const absl::Status& status) { FAIL() << status; };
+    job.note_committed = [this](int64_t) {
+      if (after_heartbeat_ != nullptr) std::exchange(after_heartbeat_, nullptr)();
+    };
     job.note_moved = [this](const std::optional<Task>& lost) { lost_.push_back(lost); };
     job.synchronous = [this] { return synchronous_; };
     return job;
@@ -236,6 +241,7 @@ class SupervisedMovesTest : public ShardMovesTest {
   }
 
   bool synchronous_ = true;
+  std::function<void()> after_heartbeat_;  // of the next visit
   std::vector<std::optional<Task>> lost_;
   std::unique_ptr<ServerGroup> group_ = Started(/*replicas=*/true);
   ServerSupervisor supervisor_{group_.get(), Job(), &clock_, {}};
@@ -271,6 +277,15 @@ TEST_F(SupervisedMovesTest, WithoutAnAnswerOfTheReplicaTheShardIsMadeAnew) {
   supervisor_.Visit(1);
   EXPECT_EQ(group_->HostOf(1), HostTask(1));
   EXPECT_EQ(at(1, 1).Count(&Control::Initialize), 2);
+}
+
+TEST_F(SupervisedMovesTest, AShardThatIsHandedOverDuringAVisitIsNotMadeAnew) {
+  supervisor_.Visit(1);
+  AskToStop(1);
+  after_heartbeat_ = [this] { EXPECT_EQ(group_->HandOver(1, {}), absl::OkStatus()); };
+  supervisor_.Visit(1);
+  EXPECT_EQ(group_->HostOf(1), HostTask(2));
+  EXPECT_EQ(at(2, 1).Count(&Control::Initialize), 0);
 }
 
 TEST_F(SupervisedMovesTest, AReplicaThatGetsNoUpdatesServesNothing) {
