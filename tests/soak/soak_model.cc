@@ -12,23 +12,14 @@ namespace keelson {
 namespace {
 
 constexpr int64_t kSaveSteps = 100;
-// At the pace of the links. A synchronous step takes two ways to hosts of shards and back, but for
-// those that a chief does that has all shards for a while.
-int64_t MostStepsPerSecond(SoakCluster cluster) {
-  switch (cluster) {
-    case SoakCluster::kServers:
-      return kSoakTrainers * 50;
-    case SoakCluster::kHosts:
-      return 25;
-    case SoakCluster::kBoth:
-      return 13;
-  }
-  return 0;
-}
+// At the pace of the links. A synchronous step takes two ways to hosts of shards and back.
+constexpr int64_t kMostStepsPerSecond = kSoakTrainers * 50;
+constexpr int64_t kMostRoundsPerSecond = 13;
 
 int64_t StepsFor(SoakCluster cluster, absl::Duration duration) {
-  const int64_t least = cluster == SoakCluster::kBoth ? 500 : 2000;
-  return std::max(least, MostStepsPerSecond(cluster) * absl::ToInt64Seconds(duration));
+  const int64_t seconds = absl::ToInt64Seconds(duration);
+  return cluster == SoakCluster::kServers ? std::max<int64_t>(2000, kMostStepsPerSecond * seconds)
+                                          : std::max<int64_t>(500, kMostRoundsPerSecond * seconds);
 }
 
 SoakModel VariablesModel(SoakCluster cluster, absl::Duration duration) {
