@@ -233,7 +233,8 @@ TEST(HealthTest, AChiefWithoutWorkersAnswersWithoutPauses) {
     without_pause = chief_paused ? 0 : without_pause + 1;
     if (chief_paused && !evaluator_paused) ++of_chief_alone;
   }
-  EXPECT_LE(of_chief_alone, kWindows / 2);
+  // With those threads alone to answer it had 24 of 40, beside builds a chief had 2 of 24.
+  EXPECT_LE(of_chief_alone, 15);
 }
 
 }  // namespace
