@@ -244,6 +244,24 @@ TEST(CollectiveTest, ScaledWhileItTrainsItLosesNothing) {
   ExpectNothingLost(job, SlowConfig(), /*workers=*/1);
 }
 
+TEST(CollectiveTest, AJobWaitsWhileTooFewTrain) {
+  const std::string config = absl::StrCat(SlowConfig(), "collective { min_workers: 2 }");
+  CollectiveJob job(config, /*chief=*/true, Job::Evaluator::kNone);
+  job.StartAll();
+  job.WaitForLog(kChiefTask, "has a replica", 3);
+  job.WaitForStep(kChiefTask, 30);
+  job.Kill(WorkerTask(0));
+  job.WaitForLog(kChiefTask, "lost worker-0 (");
+  EXPECT_THAT(job.Log(kChiefTask), Not(HasSubstr("no step is begun")));
+  job.process(WorkerTask(1)).Signal(SIGTERM);
+  job.ExpectExit(WorkerTask(1), kExitStopped);
+  job.WaitForLog(kChiefTask, "no step is begun: 1 of at least 2 tasks train");
+  job.Start(WorkerTask(0));
+  job.WaitForLog(kChiefTask, "steps are begun again: 2 of at least 2 tasks train");
+  job.ExpectAllDoneBut({WorkerTask(1)});
+  ExpectNothingLost(job, SlowConfig());
+}
+
 // The chief takes the job up again where another host has gone for good.
 TEST(CollectiveTest, AChiefComesBackToAJobThatWasScaledDown) {
   CollectiveJob job(SlowConfig(), /*chief=*/true, Job::Evaluator::kNone);
