@@ -44,10 +44,11 @@ std::string TinyConfigText();
 // Of a binary model of ids: "user", of 9, whose embedding is frozen, and "seen", a weighted bag
 // of 8.
 std::string IdConfigText();
-// Of a binary model of columns: "age", a number, "tags", a list with "|" between its values, and
-// "city", which is "Oslo", "Rome" or another; the label is "bought".
+// The model is binary and has columns: "age", a number, "tags", a list with "|" between its values,
+// and "city", which is "Oslo", "Rome" or another; the label is "bought".
 std::string ColumnsConfigText();
-// Of two towers of ids: "user" and "item", of which a user is not shown those that are "seen".
+// The model has two towers of ids: "user" and "item", of which a user is not shown those that are
+// "seen".
 std::string TowersConfigText();
 
 class RunFiles {

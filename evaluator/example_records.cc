@@ -41,7 +41,7 @@ OrderedJson Ids(absl::Span<const uint64_t> ids) {
   return json;
 }
 
-// Of the only record.
+// `values` are those of the only record.
 OrderedJson FeatureJson(const FeatureSpec& feature, const FeatureValues& values) {
   switch (feature.kind) {
     case FeatureKind::kNumbers:

@@ -16,7 +16,7 @@ _PAGE_FLAGS = {
 }
 
 
-# Of the container, in the manifest.
+# The manifest names this port of the container.
 _PAGE_PORT = "dashboard"
 # Only this machine reaches it.
 LOCAL_ADDRESS = "127.0.0.1"

@@ -9,7 +9,7 @@ export interface Source {
   readonly id: string;
   readonly title: string;
   readonly element: HTMLElement;
-  // Of one example; null: there is none.
+  // The request is of one example; null: there is none.
   request(): PredictRequest | null;
   // What there is of a request whose other fields are empty.
   part?(): PredictRequest;
