@@ -211,6 +211,11 @@ void FakeChief::AwaitNonFiniteLoss() {
   while (sums_.non_finite_losses() == 0) changed_.Wait(&mu_);
 }
 
+void FakeChief::AwaitRefused(size_t count) {
+  MutexLock lock(&mu_);
+  while (refused_.size() < count) changed_.Wait(&mu_);
+}
+
 void FakeChief::SetPhase(v1::JobPhase phase, const std::string& error) {
   MutexLock lock(&mu_);
   phase_ = phase;

@@ -64,6 +64,8 @@ class FakeChief : public FaultyChiefService {
   void AwaitGrants(int count);
   void AwaitCompleted(uint64_t lease_id, int64_t steps);
   void AwaitNonFiniteLoss();
+  // Waits until so many pushes were reported as refused in all.
+  void AwaitRefused(size_t count);
   std::vector<v1::RegisterRequest> registered() const { return Requests(&ChiefService::Register); }
   std::map<uint64_t, int64_t> completed() const;
   v1::WorkerFigures sums() const;

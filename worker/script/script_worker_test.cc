@@ -326,6 +326,7 @@ TEST_F(ScriptWorkerTest, APushThatTheServersRefuseDoesNotCount) {
   EXPECT_FALSE(Step(NextTicket().at(0)));
   script_.Send(Kind::kNext, {1});
   script_.Expect(Kind::kNoMore);
+  chief_.AwaitRefused(1);
   ASSERT_THAT(chief_.refused(), SizeIs(1));
   EXPECT_EQ(chief_.refused()[0].lease_id(), 1u);
 }
