@@ -48,17 +48,23 @@ ServerGroup::ServerGroup(const Options& options, std::vector<Server> servers, Sh
 absl::Status ServerGroup::WaitUntilReachable() {
   absl::Duration no_job_since = clock_->Monotonic();
   absl::Duration reported = no_job_since;
+  std::optional<absl::Duration> job_since;
   // Servers that could not be made ready are tried again.
   contacts().ForgiveBroken();
   // Each time all are asked: one that has answered may be another process by now.
   while (true) {
     RETURN_IF_ERROR(calls_.ForEach([this](size_t s) { return OutrankIn(s); }));
-    RETURN_IF_ERROR(calls_.ForEach([this](size_t s) { return Probe(s); }));
+    const bool all_registered =
+        job_since.has_value() && clock_->Monotonic() - *job_since >= options_.registration_patience;
+    RETURN_IF_ERROR(calls_.ForEach([&](size_t s) { return Probe(s, all_registered); }));
     const std::vector<std::string> missing = Missing();
     if (missing.empty()) return absl::OkStatus();
     const absl::Duration now = clock_->Monotonic();
     const std::string holder = contacts().HolderOfJob();
-    if (!holder.empty()) no_job_since = now;
+    if (!holder.empty()) {
+      no_job_since = now;
+      job_since = job_since.value_or(now);
+    }
     if (now - no_job_since >= options_.startup_timeout) {
       return absl::DeadlineExceededError(
           absl::StrCat("no answer within ", absl::FormatDuration(options_.startup_timeout),
@@ -98,13 +104,15 @@ absl::Status ServerGroup::OutrankIn(size_t s) {
   return absl::OkStatus();
 }
 
-absl::Status ServerGroup::Probe(size_t s) {
+absl::Status ServerGroup::Probe(size_t s, bool all_registered) {
   const bool met = contacts().Met(s);
   v1::ShardStatus status;
   absl::Status answered = ChiefHeartbeat(s, {}, &status);
   // A process that the job goes on without may never come back.
   const bool job_runs = !contacts().HolderOfJob().empty();
-  if (absl::IsUnavailable(answered) && job_runs && FindShard(s, &status)) {
+  const bool is_away =
+      absl::IsUnavailable(answered) && (all_registered || !calls_.address(s).empty());
+  if (is_away && job_runs && FindShard(s, &status)) {
     answered = ChiefHeartbeat(s, {}, &status);
   }
   if (met && absl::IsAborted(answered)) return answered;

@@ -47,6 +47,10 @@ class ServerGroup {
     // logged meanwhile.
     absl::Duration startup_timeout = absl::Minutes(10);
     absl::Duration report_every = absl::Seconds(30);
+    // A process of a running job whose address nobody knows is waited for this long before the
+    // others are asked for its shard: those that live register within a second or two, and may have
+    // the only copy of another shard too.
+    absl::Duration registration_patience = absl::Seconds(5);
     // Shards that may be served at several places have a replica at one of them, in synchronous
     // jobs.
     bool replicas = false;
@@ -204,7 +208,8 @@ class ServerGroup {
   absl::Status MoveTo(size_t s, bool both_equal);
   // Replicas::FindShard, of the job's placement.
   bool FindShard(size_t s, v1::ShardStatus* found);
-  absl::Status Probe(size_t s);
+  // `all_registered`: a process whose address nobody knows is not waited for any more.
+  absl::Status Probe(size_t s, bool all_registered);
   bool HasJob(const v1::ShardStatus& found) const;
   // Before the first call of the server: its term gives way to this chief's.
   absl::Status OutrankIn(size_t s);

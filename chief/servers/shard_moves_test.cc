@@ -2,6 +2,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,8 +48,9 @@ class ShardMovesTest : public testing::Test {
     }
   }
   ServerCalls::Server Server(size_t host, size_t shard) {
-    return {ShardName(static_cast<int>(shard), HostTask(host)), absl::StrCat("host", host, ":1"),
-            &at(host, shard), HostTask(host)};
+    return {ShardName(static_cast<int>(shard), HostTask(host)),
+            hosts_register_ ? "" : absl::StrCat("host", host, ":1"), &at(host, shard),
+            HostTask(host)};
   }
   static Task HostTask(size_t host) { return {Role::kWorker, static_cast<int>(host)}; }
   std::vector<ServerCalls::Server> Servers() {
@@ -65,7 +67,6 @@ class ShardMovesTest : public testing::Test {
     ServerGroup::Options options;
     options.header.set_incarnation(42);
     options.config_hash = FakeParameterServer::kConfigHash;
-    options.startup_timeout = absl::ZeroDuration();
     options.replicas = replicas;
     auto group = std::make_unique<ServerGroup>(options, Servers(), &storage_, &clock_, &stop_);
     v1::InitializeShardRequest shards;
@@ -79,11 +80,23 @@ class ShardMovesTest : public testing::Test {
     EXPECT_EQ(group->Initialize(std::nullopt, {}), absl::OkStatus());
     return group;
   }
+  // A predecessor's job runs: every shard is at home, and shard 1 has a copy at host 2.
+  void LeaveRunningJob() {
+    Started(/*replicas=*/false);
+    for (FakeParameterServer* server : {&at(0, 0), &at(1, 1), &at(2, 2), &at(2, 1)}) {
+      server->EditStatus([](v1::ShardStatus* shard) {
+        shard->set_state(v1::ShardStatus::READY);
+        shard->set_placement_fingerprint(kPlacementHash);
+        shard->set_job_state_version(7);
+      });
+    }
+  }
   static bool Dropped(const FakeParameterServer& server) {
     const auto requests = server.Requests(&Control::Finish);
     return !requests.empty() && requests.back().moved();
   }
 
+  bool hosts_register_ = false;  // their addresses are unknown at first
   ManualClock clock_;
   StopSignal stop_;
   ServerStorage storage_;
@@ -206,6 +219,36 @@ TEST_F(ShardMovesTest, AChiefFindsAShardThatItsHomeDoesNotHave) {
   ASSERT_TRUE(next->Survey().ok());
   EXPECT_EQ(next->HostOf(1), HostTask(2));
   EXPECT_EQ(at(2, 1).last_heartbeat().header().incarnation(), 42u);
+}
+
+// It lives, and may have the only copy of another shard, which would be made from a snapshot.
+TEST_F(ShardMovesTest, AHostThatHasNotRegisteredYetKeepsItsShard) {
+  LeaveRunningJob();
+  Kill(1);
+  hosts_register_ = true;
+  const auto next = Group(/*replicas=*/true);
+  std::thread registers([&] {
+    at(1, 1).AwaitProbes(4);
+    next->NoteAddress(HostTask(1), "host1:7");
+    for (size_t s = 0; s < kHosts; ++s) at(1, s).Restore();
+  });
+  EXPECT_EQ(next->WaitUntilReachable(), absl::OkStatus());
+  registers.join();
+  EXPECT_EQ(next->HostOf(1), HostTask(1));
+}
+
+TEST_F(ShardMovesTest, AHostThatDoesNotRegisterForLongIsDoneWithout) {
+  LeaveRunningJob();
+  Kill(1);
+  hosts_register_ = true;
+  const auto next = Group(/*replicas=*/true);
+  std::thread passes([&] {
+    at(1, 1).AwaitProbes(4);
+    clock_.Advance(absl::Seconds(5));
+  });
+  EXPECT_EQ(next->WaitUntilReachable(), absl::OkStatus());
+  passes.join();
+  EXPECT_EQ(next->HostOf(1), HostTask(2));
 }
 
 TEST_F(ShardMovesTest, TheEndIsToldToEveryHost) {
