@@ -17,7 +17,8 @@ std::pair<int64_t, int64_t> Age(const v1::ShardStatus& status) {
 
 }  // namespace
 
-Replicas::Replicas(ServerCalls* calls) : calls_(calls), at_(calls->size(), kNowhere) {}
+Replicas::Replicas(ServerCalls* calls)
+    : calls_(calls), pool_(static_cast<int>(calls->size()) - 1), at_(calls->size(), kNowhere) {}
 
 size_t Replicas::at(size_t s) const {
   MutexLock lock(&mu_);
@@ -30,7 +31,15 @@ size_t Replicas::Exchange(size_t s, size_t place) {
 }
 
 absl::Status Replicas::Fetch(const v1::CommitRoundRequest& round) {
-  return calls_->ForEach([&](size_t s) { return FetchAt(s, round); });
+  std::vector<size_t> shards;
+  for (size_t s = 0; s < calls_->size(); ++s) {
+    if (Has(s)) shards.push_back(s);
+  }
+  std::vector<absl::Status> statuses(shards.size());
+  pool_.RunAll(shards.size(), [&](size_t i) {
+    statuses[i] = calls_->Named(shards[i], FetchAt(shards[i], round));
+  });
+  return ServerCalls::FirstError(statuses);
 }
 
 absl::Status Replicas::FetchAt(size_t s, const v1::CommitRoundRequest& round) {

@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "chief/servers/server_calls.h"
 #include "core/base/mutex.h"
+#include "core/base/thread_pool.h"
 #include "keelson/v1/parameter_service.pb.h"
 
 namespace keelson {
@@ -82,6 +83,7 @@ class Replicas {
   size_t Exchange(size_t s, size_t place);
 
   ServerCalls* const calls_;
+  ThreadPool pool_;   // Fetch's, which is called once per round
   mutable Mutex mu_;  // held while a replica takes its shard's place
   std::vector<size_t> at_ ABSL_GUARDED_BY(mu_);
 };

@@ -41,7 +41,10 @@ absl::Status ServerCalls::ForEach(absl::FunctionRef<absl::Status(size_t)> call) 
   std::vector<absl::Status> statuses(servers_.size());
   ThreadPool pool(size() - 1);
   pool.RunAll(size(), [&](size_t s) { statuses[s] = Named(s, call(s)); });
-  // ABORTED (another chief is there) takes precedence over all other errors.
+  return FirstError(statuses);
+}
+
+absl::Status ServerCalls::FirstError(absl::Span<const absl::Status> statuses) {
   for (const absl::Status& status : statuses) {
     if (status.code() == absl::StatusCode::kAborted) return status;
   }

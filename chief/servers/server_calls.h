@@ -13,6 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "chief/servers/server_contacts.h"
 #include "core/client/services/parameter_control.h"
 #include "core/cluster/task.h"
@@ -62,9 +63,11 @@ class ServerCalls {
   // The chief's header, with its term.
   v1::RequestHeader Header() const;
 
-  // Calls all servers side by side; returns the first error, after the server's name; ABORTED, that
-  // another chief is there, before all other errors.
+  // Calls all servers side by side, with threads of its own; returns the first error, after the
+  // server's name.
   absl::Status ForEach(absl::FunctionRef<absl::Status(size_t)> call) const;
+  // The first error; ABORTED, that another chief is there, before all other errors.
+  static absl::Status FirstError(absl::Span<const absl::Status> statuses);
   // The status with the server's name before its message.
   absl::Status Named(size_t s, const absl::Status& status) const;
 
