@@ -86,8 +86,8 @@ endif()
 # [EMULATED_CUDA] [SINGLE_THREADED] [UNSANITIZED patterns...] [UNTHREADED patterns...]): one GoogleTest program, run by
 # CTest under its label (default: unit) for at most TIMEOUT (default: 300), twice that under a sanitizer.
 # EMULATED_CUDA: its CUDA devices are those of core/device/cuda/emulation. SINGLE_THREADED: the thread sanitizer has
-# nothing to see in it. Of tests that take long: UNSANITIZED those that are much arithmetic in few lines, which no
-# sanitizer runs, UNTHREADED those with one thread, which the thread sanitizer does not.
+# nothing to see in it. Of tests that take long: UNSANITIZED those that are much arithmetic in few lines, or whose code
+# others run too, which no sanitizer runs, UNTHREADED those with one thread, which the thread sanitizer does not.
 function(keelson_test name)
   cmake_parse_arguments(ARG "EMULATED_CUDA;SINGLE_THREADED" "LABEL;TIMEOUT" "SRCS;DEPS;UNSANITIZED;UNTHREADED" ${ARGN})
   if(NOT ARG_LABEL)

@@ -4,7 +4,7 @@ set -uo pipefail
 
 usage() {
   cat << 'USAGE'
-usage: tests/run.sh [--all] [--preset release|asan|tsan|fuzz]... [--label LABEL]
+usage: tests/run.sh [--all] [--preset release|asan|tsan|fuzz]... [--label LABEL] [--minutes N]
   without flags: format, layers and includes; every test of the release build; the Python tests; a
   soak of one minute and a search of schedules of half a minute; the dashboard in a browser (screenshots:
   build/dashboard)
@@ -13,6 +13,8 @@ usage: tests/run.sh [--all] [--preset release|asan|tsan|fuzz]... [--label LABEL]
               fuzzer for five seconds, the CUDA sources by nvcc
   --preset P  only the tests of this build (may be repeated); fuzz: only the fuzzers
   --label L   only the C++ tests with this label: unit, integration, e2e, convergence, gpu
+  --minutes N what has not begun when so many minutes are over is skipped, counted so, and named at the
+              end: a slow machine checks less of what a sanitizer sees, and its run still ends
 Before its end it lists how long each part took, the slowest tests, and the C++ tests that failed
 with what they expected. The last line is "N passed, N failed[, N skipped]"; the exit code is 1 when
 anything failed.
@@ -31,11 +33,12 @@ python=/usr/bin/python3
 presets=()
 label=
 all=
+minutes=
 while [[ $# -gt 0 ]]; do
   case "$1" in
     -h | --help) usage; exit 0 ;;
     --all) all=yes; shift ;;
-    --preset=* | --label=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+    --preset=* | --label=* | --minutes=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
     --preset)
       case "${2:-}" in
         release | asan | tsan | fuzz) presets+=("$2") ;;
@@ -48,6 +51,13 @@ while [[ $# -gt 0 ]]; do
         *) echo "run.sh: --label ${2:-}: expected unit, integration, e2e, convergence or gpu" >&2; exit 2 ;;
       esac
       shift 2 ;;
+    --minutes)
+      if [[ ! ${2:-} =~ ^[1-9][0-9]{0,3}$ ]]; then
+        echo "run.sh: --minutes ${2:-}: expected a whole number from 1 to 9999" >&2
+        exit 2
+      fi
+      minutes=$2
+      shift 2 ;;
     *) echo "run.sh: unknown argument: $1" >&2; usage >&2; exit 2 ;;
   esac
 done
@@ -59,6 +69,8 @@ fi
 
 passed=0 failed=0 skipped=0
 failures=()
+# What there was no time for.
+omissions=()
 # What ran, and when it began.
 parts=()
 begins=()
@@ -71,11 +83,11 @@ count() {
 headline() {
   parts+=("$1")
   begins+=("$SECONDS")
-  printf '\n== %s (%s)\n' "$1" "$(minutes "$SECONDS")"
+  printf '\n== %s (%s)\n' "$1" "$(clock "$SECONDS")"
 }
 
-# minutes SECONDS: "12:34"
-minutes() {
+# clock SECONDS: "12:34"
+clock() {
   printf '%d:%02d' $(($1 / 60)) $(($1 % 60))
 }
 
@@ -85,15 +97,30 @@ part_times() {
   for i in "${!parts[@]}"; do
     end=${begins[i + 1]:-$SECONDS}
     if [[ $((end - begins[i])) -ge 3 ]]; then
-      printf '%7s  %s\n' "$(minutes $((end - begins[i])))" "${parts[i]}"
+      printf '%7s  %s\n' "$(clock $((end - begins[i])))" "${parts[i]}"
     fi
   done
+}
+
+# is_late: no further part is to begin.
+is_late() {
+  [[ -n $minutes && $SECONDS -ge $((minutes * 60)) ]]
+}
+
+# omit NAME [COUNT]: there is no time for so many tests (1).
+omit() {
+  count 0 0 "${2:-1}"
+  omissions+=("$1")
 }
 
 # check NAME COMMAND...: counts as one test.
 check() {
   local name=$1
   shift
+  if is_late; then
+    omit "$name"
+    return
+  fi
   headline "$name"
   if "$@"; then
     count 1 0 0
@@ -106,6 +133,10 @@ check() {
 # python_tests FOLDER
 python_tests() {
   local name="Python tests of $1" report counts
+  if is_late; then
+    omit "$name"
+    return
+  fi
   headline "$name"
   report=$(mktemp)
   "$python" -m unittest discover -s "$1" -p '*_test.py' 2>&1 | tee "$report"
@@ -117,6 +148,10 @@ python_tests() {
 # dashboard_tests: a browser on a real job; its screenshots are in build/dashboard.
 dashboard_tests() {
   local name="dashboard in a browser" report passed_here failed_here skipped_here
+  if is_late; then
+    omit "$name"
+    return
+  fi
   headline "$name"
   report=$(mktemp)
   tests/dashboard/run.sh 2>&1 | tee "$report"
@@ -183,23 +218,29 @@ build_ahead() {
   done
 }
 
-# finish_build PRESET: builds it, or waits for the build that goes on beside the tests.
+# await_build PRESET: waits while it is built beside the tests, and there is time.
+await_build() {
+  while [[ -n $ahead && ! -e $TEST_TMPDIR/built-$1 ]] && kill -0 "$ahead" 2> /dev/null && ! is_late; do
+    sleep 1
+  done
+}
+
+# finish_build PRESET: builds it, or says what came of the build beside the tests.
 finish_build() {
   if [[ -z $ahead ]]; then
     # shellcheck disable=SC2046 # There may be no target.
     build "$1" $(targets_of "$1")
     return
   fi
-  while [[ ! -e $TEST_TMPDIR/built-$1 ]] && kill -0 "$ahead" 2> /dev/null; do
-    sleep 1
-  done
   cat "$TEST_TMPDIR/build-of-$1"
   [[ $(cat "$TEST_TMPDIR/built-$1") -eq 0 ]]
 }
 
 # cpp_tests PRESET LABELS: LABELS is a regular expression, empty for all.
 cpp_tests() {
-  local preset=$1 labels=$2 results=$PWD/build/$1/results selection=()
+  local preset=$1 labels=$2 results=$PWD/build/$1/results selection=() batch
+  local -a batches
+  await_build "$preset"
   check "build of $preset" finish_build "$preset"
   if [[ $preset == release && -n $all ]]; then
     set -m  # A process group of its own, by which the EXIT trap ends it.
@@ -213,14 +254,44 @@ cpp_tests() {
   if [[ -n $labels ]]; then
     selection=(-L "$labels")
   fi
+  if is_late; then
+    omit "tests of $preset"
+    return
+  fi
   headline "tests of $preset"
   rm -rf "$results"
   mkdir -p "$results"
+  mapfile -t batches < <("$python" tests/support/test_batches.py "build/$preset" "$(batch_size "$preset")" "${selection[@]}")
+  if [[ ${#batches[@]} -eq 0 ]]; then
+    add_counts "list of the tests of $preset" "0 1 0"
+  fi
+  for batch in "${batches[@]}"; do
+    ctest_batch "$preset" "$results" "$batch"
+  done
+}
+
+# batch_size PRESET: how many programs run between two looks at the time; 0: all.
+batch_size() {
+  if [[ $1 == release || -z $minutes ]]; then
+    echo 0
+  else
+    echo 13
+  fi
+}
+
+# ctest_batch PRESET RESULTS BATCH: BATCH has the number of programs, and the regular expression of their names.
+ctest_batch() {
+  local preset=$1 results=$2 programs pattern junit
+  read -r programs pattern <<< "$3"
+  if is_late; then
+    omit "$programs programs of $preset" "$programs"
+    return
+  fi
+  junit=$(mktemp "$results/ctest.XXXXXX.junit")
   GTEST_OUTPUT="xml:$results/" ctest --test-dir "build/$preset" -j "$(nproc)" --output-on-failure \
-    --test-output-truncation middle --output-junit "$results/ctest.junit" "${selection[@]}" ||
+    --test-output-truncation middle --output-junit "$junit" -R "$pattern" ||
     true  # The results say what failed.
-  add_counts "tests of $preset" \
-    "$("$python" tests/support/count_tests.py ctest "$results/ctest.junit" "$results")"
+  add_counts "tests of $preset" "$("$python" tests/support/count_tests.py ctest "$junit" "$results")"
 }
 
 # fuzz_tests: all fuzzers, from their corpora, as many side by side as there are cores; each counts as one test. An
@@ -228,7 +299,12 @@ cpp_tests() {
 fuzz_tests() {
   local name program folder=build/fuzz
   local -A pids=()
+  await_build fuzz
   check "build of fuzz" finish_build fuzz
+  if is_late; then
+    omit "fuzzers"
+    return
+  fi
   for program in "$folder"/tests/*_fuzz; do
     name=$(basename "$program" _fuzz)
     while [[ $(jobs -rp | wc -l) -ge $(nproc) ]]; do
@@ -327,6 +403,9 @@ headline "result"
 "$python" tests/support/count_tests.py failed "${results[@]}"
 for failure in "${failures[@]}"; do
   echo "failed: $failure"
+done
+for omission in "${omissions[@]}"; do
+  echo "skipped, for $minutes minutes were over: $omission"
 done
 summary="$passed passed, $failed failed"
 if [[ $skipped -gt 0 ]]; then

@@ -106,12 +106,12 @@ def failed_cases(xml_dirs: Sequence[str]) -> List[Tuple[str, str]]:
 def unended_programs(xml_dirs: Sequence[str]) -> List[Tuple[str, str]]:
     """("build: program", words) of the programs that failed without a case that did: they crashed or ran out of time.
 
-    GoogleTest writes its file at its end, so that the last lines of the program's output, in ctest.junit, are all that
-    tells which case it was.
+    GoogleTest writes its file at its end, so that the last lines of the program's output, in ctest's JUnit files
+    (*.junit), are all that tells which case it was.
     """
     unended = []
-    for xml_dir in xml_dirs:
-        junit = _parse(os.path.join(xml_dir, "ctest.junit"))
+    for xml_dir, path in ((d, p) for d in xml_dirs for p in sorted(glob.glob(os.path.join(d, "*.junit")))):
+        junit = _parse(path)
         for program in junit.findall("testcase") if junit is not None else ():
             cases = _count_cases(os.path.join(xml_dir, f"{program.get('name')}.xml"))
             if program.get("status") in ("run", "disabled") or (cases and cases.failed):
