@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, List, Mapping, Optional, Sequence
 
-from .job_kind import JOB_KINDS
-from .status import FAILED, STOPPED, SUCCEEDED, reason
+from .job_kind import MANIFEST_KINDS
+from .status import COMPLETE, FAILED, RUNNING, STOPPED, SUCCEEDED, reason
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ def find_true(conditions: Sequence[JobCondition], kind: str) -> Optional[JobCond
 
 
 def find_end(conditions: Sequence[JobCondition]) -> Optional[JobCondition]:
-    """Failed or Succeeded; Failed where a job has both. None: it goes on."""
-    return find_true(conditions, FAILED) or find_true(conditions, SUCCEEDED)
+    """Failed, or Succeeded, which a TrainJob calls Complete; Failed where a job has both. None: it goes on."""
+    return next((c for kind in (FAILED, SUCCEEDED, COMPLETE) if (c := find_true(conditions, kind))), None)
 
 
 def was_stopped(conditions: Sequence[JobCondition]) -> bool:
     """Whether its launcher was told to end it."""
-    reasons = [reason(STOPPED, prefix) for prefix in (*JOB_KINDS, "Job")]
+    reasons = [reason(STOPPED, prefix) for prefix in (*MANIFEST_KINDS, "Job")]
     return any(c.reason in reasons for c in conditions)
 
 
@@ -52,4 +52,7 @@ def state(job: Mapping[str, Any]) -> str:
         return end.type
     if was_stopped(conditions):
         return STOPPED
-    return next((c.type for c in reversed(conditions) if c.status == "True"), "")
+    newest = next((c.type for c in reversed(conditions) if c.status == "True"), "")
+    # A TrainJob that runs has no condition for it.
+    jobs = (job.get("status") or {}).get("jobsStatus") or []
+    return newest or (RUNNING if any(each.get("active") for each in jobs) else "")

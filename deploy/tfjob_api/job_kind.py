@@ -1,9 +1,11 @@
-"""What each kind of job of the training operator has of its own: a table with one row for each kind.
+"""What each kind of job has of its own: a table with one row for each kind.
 
 What is code and no data stands elsewhere, by the kind: what the operator adds to a pod in operator_pod, further
-refusals in admission, further warnings in lint.
+refusals in admission, further warnings in lint. A TrainJob is Kubeflow Trainer's, the others are the training
+operator's.
 
-Source: pkg/apis/kubeflow.org/v1 and pkg/controller.v1 of kubeflow/training-operator.
+Source: pkg/apis/kubeflow.org/v1 and pkg/controller.v1 of kubeflow/training-operator; of TrainJob pkg/constants and
+pkg/runtime/framework/plugins of kubeflow/trainer.
 """
 
 from dataclasses import dataclass
@@ -37,15 +39,16 @@ class JobKind:
     leader_types: Tuple[str, ...]
     # The container that the operator gives its variables to, and whose exit code counts.
     container: str
-    # The port of the container that peers connect to, and its number where there is none of that name.
+    # The port of the container that peers connect to, and its number where there is none of that name; "": the number
+    # is always the same.
     port_name: str
     port: int
-    # The versions are those of the API group kubeflow.org, the newest first.
+    # Those of the kind's API group, the newest first.
     api_versions: Tuple[str, ...]
     restart_policy: str
     # Operators before this one clean up running pods unless the job says otherwise; () for none.
     cleans_up_before: Tuple[int, ...]
-    # The label operator-name of the pods.
+    # The label operator-name of the pods, or the value of managedBy that leaves the job to its own controller.
     controller: str
     # The operator writes HOST.NAMESPACE.svc, since the version that began with it; else the bare name of the Service.
     hosts_have_namespace: bool
@@ -65,6 +68,11 @@ class JobKind:
     program_alone: str
     # Its scripts know nothing of Keelson, and run as they are where this machine has them.
     runs_scripts: bool
+    # The replicas that train; where nothing else leads, the first of them does.
+    worker_type: str = "Worker"
+    # Its pods are those of one Job of a JobSet, which stands behind the job: its Jobs have numbers, one Service names
+    # all pods, and JobSet and Job have rules of their own for ends of pods.
+    is_job_set: bool = False
 
     @property
     def specs_path(self) -> str:
@@ -87,6 +95,13 @@ _TF_MESSAGES = Messages(
     failed="TFJob {namespace}/{name} has failed because {count} {type} replica(s) failed.",
 )
 _PYTORCH_FAILED = "PyTorchJob {name} is failed because {count} {type} replica(s) failed."
+
+# A JobSet's, which become its TrainJob's.
+_JOB_SET_MESSAGES = Messages(
+    running="",
+    succeeded="jobset completed successfully",
+    failed="jobset failed due to one or more job failures",
+)
 
 TF_JOB = JobKind(
     name="TFJob",
@@ -151,5 +166,41 @@ PYTORCH_JOB = JobKind(
     runs_scripts=True,
 )
 
-# By name.
+TRAIN_JOB = JobKind(
+    name="TrainJob",
+    plural="trainjobs",
+    # The runtime that it names has them.
+    specs_field="",
+    replica_types=("Node",),
+    leader_types=(),
+    container="node",
+    port_name="",
+    port=29500,
+    api_versions=("v1alpha1",),
+    # JobSet's default.
+    restart_policy="OnFailure",
+    cleans_up_before=(),
+    controller="trainer.kubeflow.org/trainjob-controller",
+    hosts_have_namespace=False,
+    webhook_knows_types=False,
+    messages=_JOB_SET_MESSAGES,
+    leaderless_messages=_JOB_SET_MESSAGES,
+    plain_reasons_before=(),
+    wants_own_hosts=True,
+    programs={"Node": "worker"},
+    program_alone="worker",
+    runs_scripts=True,
+    worker_type="Node",
+    is_job_set=True,
+)
+
+# Those of the training operator, by name.
 JOB_KINDS: Dict[str, JobKind] = {kind.name: kind for kind in (TF_JOB, PYTORCH_JOB)}
+# All that a manifest may have.
+MANIFEST_KINDS: Dict[str, JobKind] = {**JOB_KINDS, TRAIN_JOB.name: TRAIN_JOB}
+
+
+def any_kind(article: str = "") -> str:
+    """Returns what errors expect: "a TFJob, a PyTorchJob or a TrainJob" with "a " before each."""
+    *first, last = (article + kind for kind in MANIFEST_KINDS)
+    return f"{', '.join(first)} or {last}"

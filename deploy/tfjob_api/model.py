@@ -5,9 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Mapping, Optional, Tuple
 
 from .job_kind import JOB_KINDS, TF_JOB, JobKind, Messages
+from .job_set import JobSetRules
 from .operator_version import OperatorVersion
 
 API_GROUP = "kubeflow.org"
+DEFAULT_NAMESPACE = "default"
 RESTART_POLICIES = ("Always", "OnFailure", "Never", "ExitCode")
 CLEAN_POD_POLICIES = ("All", "Running", "None")
 # Keelson's programs that replicas run.
@@ -125,7 +127,7 @@ class ReplicaSpec:
     def port(self) -> int:
         """The number of the port that peers connect to; the kind's without one."""
         for port in self.container.ports:
-            if port.name == self.kind.port_name:
+            if self.kind.port_name and port.name == self.kind.port_name:
                 return port.port
         return self.kind.port
 
@@ -170,8 +172,11 @@ class TrainingJob:
     dynamic_workers: bool = False
     kind: JobKind = TF_JOB
     elastic_policy: Optional[ElasticPolicy] = None
-    # A PyTorchJob sets it to "2" or "auto"; None: it is not set.
+    # A PyTorchJob sets it to "2" or "auto", the torch policy of a TrainJob to what it makes of that; None: it is not
+    # set, and a TrainJob's pods do not get the torch policy's variables.
     nproc_per_node: Optional[str] = None
+    # Of a TrainJob alone.
+    job_set: JobSetRules = JobSetRules()
 
     def replicas(self, replica_type: str) -> int:
         spec = self.replica_specs.get(replica_type)
@@ -189,7 +194,7 @@ class TrainingJob:
         return replace(self, replica_specs=specs)
 
     def chief_type(self) -> Optional[str]:
-        """"Chief" or "Master"; None where worker 0 leads the job."""
+        """"Chief" or "Master"; None where the first worker or node leads the job."""
         for replica_type in self.kind.leader_types:
             if replica_type in self.replica_specs:
                 return replica_type

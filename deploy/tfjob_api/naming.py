@@ -1,8 +1,13 @@
-"""The operator's names: pods, the Services of the same name, hosts, labels."""
+"""The operator's names: pods, the Services of the same name, hosts, labels.
 
+The pods of a TrainJob have JobSet's names, without the five characters that the cluster makes up behind them: the
+names of their hosts.
+"""
+
+import re
 from typing import Dict, List, Mapping, Sequence, Tuple
 
-from .job_kind import JOB_KINDS
+from .job_kind import JOB_KINDS, TRAIN_JOB
 from .model import API_GROUP, TrainingJob
 from .operator_version import NEWEST, OperatorVersion
 
@@ -13,6 +18,8 @@ _NEWEST = OperatorVersion.parse(NEWEST)
 _TYPES = dict.fromkeys(name.lower() for kind in JOB_KINDS.values() for name in kind.replica_types)
 # A regular expression for a replica type in names and labels.
 TYPE_PATTERN = f"(?:{'|'.join(_TYPES)})"
+# The number of the only Job of a JobSet.
+_JOB_INDEX = 0
 # The prefix of labels since 1.4.
 LABEL_PREFIX = "training.kubeflow.org/"
 _LABEL_PREFIXES = (LABEL_PREFIX, "", "tf-")
@@ -24,8 +31,24 @@ def replica_name(replica_type: str, index: int) -> str:
 
 
 def pod_name(job_name: str, replica_type: str, index: int) -> str:
-    """Also the name of the replica's Service."""
+    """Also the name of the replica's Service, or of its host."""
+    if replica_type in TRAIN_JOB.replica_types:
+        return f"{job_of_pods(job_name)}-{index}"
     return f"{job_name}-{replica_name(replica_type, index)}"
+
+
+def job_of_pods(job_name: str) -> str:
+    """The Job of a TrainJob's JobSet."""
+    return f"{job_name}-{TRAIN_JOB.container}-{_JOB_INDEX}"
+
+
+def host_patterns(job: TrainingJob) -> Tuple[str, str]:
+    """Regular expressions for the name of a replica's host, the first one up to its index, with the type as a group,
+    the second one for what stands behind it before the namespace."""
+    name = re.escape(job.name)
+    if job.kind.is_job_set:
+        return rf"{name}-({TRAIN_JOB.container})-{_JOB_INDEX}-", rf"\.{name}"
+    return rf"{name}-({TYPE_PATTERN})-", ""
 
 
 def replicas(job: TrainingJob) -> List[Tuple[str, int]]:
@@ -42,6 +65,8 @@ def replica_host(
 ) -> str:
     """`domain`: CUSTOM_CLUSTER_DOMAIN of the operator."""
     name = pod_name(job.name, replica_type, index)
+    if job.kind.is_job_set:
+        return f"{name}.{job.name}"
     if not (job.kind.hosts_have_namespace and version.hosts_have_namespace):
         return name
     return f"{name}.{job.namespace}.svc" + (f".{domain}" if domain else "")
@@ -61,11 +86,13 @@ def is_leader(job: TrainingJob, replica_type: str, index: int) -> bool:
     """The replica whose log is the job's, and whose pod has the label job-role=master."""
     if job.chief_type() is not None:
         return replica_type in job.kind.leader_types
-    return replica_type == "Worker" and index == 0
+    return replica_type == job.kind.worker_type and index == 0
 
 
 def labels(job: TrainingJob, replica_type: str, index: int, version: OperatorVersion = _NEWEST) -> Dict[str, str]:
     """The labels that the operator adds to those of the pod template, and by which it selects pods."""
+    if job.kind.is_job_set:
+        return _job_set_labels(job, replica_type, index)
     own = {"job-name": job.name, "replica-type": replica_type.lower(), "replica-index": str(index)}
     if is_leader(job, replica_type, index):
         own["job-role"] = "master"
@@ -80,6 +107,24 @@ def labels(job: TrainingJob, replica_type: str, index: int, version: OperatorVer
     if version.has_underscore_labels:
         result = {key if "replica" in key else key.replace("-", "_"): value for key, value in result.items()}
     return result
+
+
+def annotations(job: TrainingJob, index: int) -> Dict[str, str]:
+    """Those beside the pod template's."""
+    return {"batch.kubernetes.io/job-completion-index": str(index)} if job.kind.is_job_set else {}
+
+
+def _job_set_labels(job: TrainingJob, replica_type: str, index: int) -> Dict[str, str]:
+    """JobSet's (api/jobset/v1alpha2) and the Job's (k8s.io/api/batch/v1), as far as they are known without a cluster."""
+    prefix = "jobset.sigs.k8s.io/"
+    return {
+        f"{prefix}jobset-name": job.name,
+        f"{prefix}replicatedjob-name": replica_type.lower(),
+        f"{prefix}job-index": str(_JOB_INDEX),
+        "batch.kubernetes.io/job-name": job_of_pods(job.name),
+        "job-name": job_of_pods(job.name),
+        **annotations(job, index),
+    }
 
 
 def job_selectors(job_name: str) -> List[str]:

@@ -13,15 +13,15 @@ from .job_kind import JOB_KINDS, PYTORCH_JOB, TF_JOB, JobKind
 from .model import (
     ADDED_SERVERS,
     CLEAN_POD_POLICIES,
+    DEFAULT_NAMESPACE,
     RESTART_POLICIES,
     Manifest,
     ReplicaSpec,
     RunPolicy,
     TrainingJob,
 )
-from .naming import cluster_addresses
 from .objects import read_objects
-from .operator_pod import operator_variables
+from .operator_pod import without_operators_variables
 from .operator_version import OperatorVersion
 from .pod_rules import label_warnings
 from .pod_template import PodTemplateReader
@@ -29,7 +29,6 @@ from .pytorch_spec import read_elastic_policy, read_nproc_per_node
 from .selection import select_job
 from .template import expand_templates
 
-DEFAULT_NAMESPACE = "default"
 # The characters of which the API server makes generated names.
 _SUFFIX_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
@@ -174,7 +173,8 @@ class _JobReader:
                 elastic_policy=read_elastic_policy(fields, self._version, spec),
                 nproc_per_node=read_nproc_per_node(fields, self._version, spec),
             )
-        return self._without_operators_variables(job)
+        places = {t: f"{self._kind.specs_path}.{t}.template.spec.containers" for t in job.replica_specs}
+        return without_operators_variables(job, self._version, fields, places)
 
     def _with_tf_fields(self, job: TrainingJob, spec: Dict[str, Any]) -> TrainingJob:
         return replace(
@@ -240,18 +240,3 @@ class _JobReader:
             annotations=pod.annotations,
             kind=self._kind,
         )
-
-    def _without_operators_variables(self, job: TrainingJob) -> TrainingJob:
-        """Variables of the manifest's own count only where the operator sets none of that name."""
-        addresses = cluster_addresses(job, version=self._version)
-        specs = {}
-        for replica_type, spec in job.replica_specs.items():
-            operators = operator_variables(job, addresses, self._version, replica_type, 0) if spec.replicas else {}
-            environment = tuple(v for v in spec.container.environment if v.name not in operators)
-            for name in dict.fromkeys(v.name for v in spec.container.environment if v not in environment):
-                self._fields.warn(
-                    f"{self._kind.specs_path}.{replica_type}.template.spec.containers",
-                    f"the operator's {name} takes the place of the one in env",
-                )
-            specs[replica_type] = replace(spec, container=replace(spec.container, environment=environment))
-        return replace(job, replica_specs=specs)

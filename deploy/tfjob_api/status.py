@@ -13,6 +13,8 @@ CREATED = "Created"
 RUNNING = "Running"
 RESTARTING = "Restarting"
 SUCCEEDED = "Succeeded"
+# What a TrainJob has in place of Succeeded.
+COMPLETE = "Complete"
 FAILED = "Failed"
 SUSPENDED = "Suspended"
 # Reason of the condition Suspended that is no longer true.
