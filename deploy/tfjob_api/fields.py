@@ -101,6 +101,12 @@ class FieldReader:
             raise self.expected(where, "true or false", value)
         return value
 
+    def refuse(self, value: Dict[str, Any], where: str, keys: Sequence[str], why: str) -> None:
+        """Refuses fields that are set, and that nothing here follows."""
+        for key in keys:
+            if value.get(key) not in (None, [], {}):
+                raise self.error(f"{where}.{key}", f"expected it to be left out, found {describe(value[key])}: {why}")
+
     def choice(self, value: Any, where: str, choices: Sequence[str], default: str) -> str:
         if value is None:
             return default

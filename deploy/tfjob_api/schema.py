@@ -1,4 +1,4 @@
-"""The field names that the resource definitions (v1.9.4) have; the API server drops all others."""
+"""The field names that the resource definitions (v1.9.4; of Trainer 2.1.0) have; the API server drops all others."""
 
 JOB = ("apiVersion", "kind", "metadata", "spec", "status")
 # By kind.
@@ -17,6 +17,32 @@ RUN_POLICY = tuple("""
     """.split())
 
 REPLICA_SPEC = ("replicas", "restartPolicy", "template")
+
+# Of a TrainJob and of what its runtime has.
+TRAIN_JOB_SPEC = tuple("""
+    annotations initializer labels managedBy podTemplateOverrides runtimeRef suspend trainer
+    """.split())
+RUNTIME_REFERENCE = ("apiGroup", "kind", "name")
+TRAINER = ("args", "command", "env", "image", "numNodes", "numProcPerNode", "resourcesPerNode")
+RUNTIME_SPEC = ("mlPolicy", "podGroupPolicy", "template")
+TORCH_POLICY = ("elasticPolicy", "numProcPerNode")
+JOB_SET_SPEC = tuple("""
+    coordinator failurePolicy managedBy network replicatedJobs startupPolicy successPolicy suspend
+    ttlSecondsAfterFinished
+    """.split())
+REPLICATED_JOB = ("dependsOn", "groupName", "name", "replicas", "template")
+NETWORK = ("enableDNSHostnames", "publishNotReadyAddresses", "subdomain")
+FAILURE_POLICY = ("maxRestarts", "restartStrategy", "rules")
+FAILURE_RULE = ("action", "name", "onJobFailureReasons", "targetReplicatedJobs")
+SUCCESS_POLICY = ("operator", "targetReplicatedJobs")
+KUBERNETES_JOB_SPEC = tuple("""
+    activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions managedBy manualSelector
+    maxFailedIndexes parallelism podFailurePolicy podReplacementPolicy selector successPolicy suspend template
+    ttlSecondsAfterFinished
+    """.split())
+POD_FAILURE_RULE = ("action", "onExitCodes", "onPodConditions")
+EXIT_CODES = ("containerName", "operator", "values")
+POD_CONDITION = ("status", "type")
 
 POD_TEMPLATE = ("metadata", "spec")
 
