@@ -6,9 +6,9 @@ from tfjob_api.model import TrainingJob
 
 from .addresses import AddressesError
 from .control import Reply
+from .job_operator import JobOperator
 from .kubelet.kubelet import Kubelet
 from .kubelet.plan import PlanError
-from .tfjob_operator import Operator
 
 
 class RequestError(Exception):
@@ -20,7 +20,7 @@ class JobRequests:
 
     def __init__(
         self,
-        operator: Operator,
+        operator: JobOperator,
         kubelet: Kubelet,
         check: Callable[[TrainingJob], None],
         servers_are_keelsons: Callable[[], bool],

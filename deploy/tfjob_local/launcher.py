@@ -7,13 +7,13 @@ from typing import Callable, List, Optional, Set, Tuple
 from tfjob_api.naming import replica_names
 
 from .control import ControlServer
+from .job_operator import JobOperator, JobOutcome
 from .job_view import Journal
 from .kubelet.kubelet import Kubelet
 from .live_output import LiveOutput
 from .operator_pods import ending_first
 from .pods import Pod, describe_exit
 from .signals import STOP_SIGNALS, SignalQueue
-from .tfjob_operator import JobOutcome, Operator
 
 # How long the other replicas may take to end by themselves once the job has succeeded.
 END_SECONDS = 15.0
@@ -41,7 +41,7 @@ class Result:
 class Launcher:
     """Single-threaded; everything happens in run()."""
 
-    _operator: Operator
+    _operator: JobOperator
     _kubelet: Kubelet
     _signals: SignalQueue
     _output: LiveOutput

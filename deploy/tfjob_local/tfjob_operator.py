@@ -1,13 +1,14 @@
 """The emulated training operator: one job's pods and conditions, as pods come, run, fail and end."""
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from tfjob_api.model import ReplicaSpec, TrainingJob
 from tfjob_api.operator_version import OperatorVersion
 from tfjob_api.status import FAILED, SUCCEEDED, JobStatus, ReplicaStatus
 
+from .job_operator import JobOutcome
 from .operator_conditions import ConditionWriter
 from .operator_pods import (
     FailedPod,
@@ -24,15 +25,6 @@ from .pods import Pod, PodControl
 # What a pass changes wakes the operator again at once. Bounded, as Running and Restarting take turns
 # while a failed pod is still there.
 _MOST_PASSES = 3
-
-
-@dataclass(frozen=True)
-class JobOutcome:
-    succeeded: bool
-    # The message of the condition that ended the job.
-    reason: str
-    # The pod whose end failed the job; None: the job succeeded, or ran out of time.
-    failed_pod: Optional[FailedPod] = None
 
 
 class Operator:
