@@ -98,15 +98,12 @@ class World:
         self.now = START
         self.events = []
         self.pods = FakePods()
-        self.operator = Operator(
-            job,
-            self.pods,
-            lambda: self.now,
-            OperatorVersion.parse(version),
-            rules or Rules.strict(),
-            self.events.append,
-        )
+        self.operator = self.make_operator(job, rules, version)
         self.pods.operator = self.operator
+
+    def make_operator(self, job, rules, version):
+        parsed = OperatorVersion.parse(version)
+        return Operator(job, self.pods, lambda: self.now, parsed, rules or Rules.strict(), self.events.append)
 
     @property
     def status(self):
