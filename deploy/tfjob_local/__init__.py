@@ -1,4 +1,5 @@
-"""The local launcher: a TFJob or PyTorchJob as processes of this machine, under an emulated operator and kubelet.
+"""The local launcher: a TFJob, PyTorchJob or TrainJob as processes of this machine, under an emulated operator and
+kubelet.
 
 The command:
 command_line     from the command line to what it asks for, errors to one line
@@ -13,6 +14,8 @@ signals          signals as events
 
 What the job is made of:
 pods             the pods, as operator and kubelet share them; exit codes in words
+job_operator     what the launcher asks of either controller
+trainjob_operator  Trainer with JobSet and Job
 tfjob_operator   the training operator; its parts:
 operator_rules   how faithful it is, what the end of a pod means, a job's limits
 operator_pods    the job's pods, counted and handled

@@ -19,9 +19,10 @@ def describe_plan(replica_name: str, plan: PodPlan) -> List[str]:
     return [*lines, ""]
 
 
-def describe_job(job: TrainingJob, model_dir: str, version: object) -> str:
+def describe_job(job: TrainingJob, model_dir: str, controller: str) -> str:
+    """`controller`: "operator 1.9.4"."""
     counts = ", ".join(f"{spec.replicas} {t.lower()}" for t, spec in job.replica_specs.items())
-    return f"job {job.name}: {counts}; as operator {version}; model in {model_dir}; nothing is started"
+    return f"job {job.name}: {counts}; as {controller}; model in {model_dir}; nothing is started"
 
 
 def _process(process: ProcessPlan) -> List[str]:

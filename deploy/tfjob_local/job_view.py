@@ -5,12 +5,13 @@ import os
 import time
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
+from tfjob_api.model import TrainingJob
 from tfjob_api.status import rfc3339
 
+from .job_operator import JobOperator
 from .kubelet.kubelet import Kubelet
 from .run_directory import RunDirectory
 from .status_view import replica_state
-from .tfjob_operator import Operator
 
 
 class JobView:
@@ -18,7 +19,7 @@ class JobView:
 
     def __init__(
         self,
-        operator: Operator,
+        operator: JobOperator,
         kubelet: Kubelet,
         document: Mapping[str, Any],
         run_dir: RunDirectory,
@@ -69,11 +70,7 @@ class JobView:
         metadata = resource.setdefault("metadata", {})
         metadata.update(name=job.name, namespace=job.namespace, creationTimestamp=rfc3339(self._started_at))
         metadata.pop("generateName", None)
-        spec = resource["spec"]
-        for replica_type, replica in spec[job.kind.specs_field].items():
-            replica["replicas"] = job.replicas(replica_type)
-        if job.run_policy.suspend or "suspend" in (spec.get("runPolicy") or {}):
-            spec["runPolicy"] = {**(spec.get("runPolicy") or {}), "suspend": job.run_policy.suspend}
+        _write_spec(resource["spec"], job)
         resource["status"] = self._operator.status.to_document()
         return resource
 
@@ -122,3 +119,14 @@ class Journal:
             if not self._warned:
                 self._warn(f"{error.filename or self._run_dir.path}: {error.strerror}")
             self._warned = True
+
+
+def _write_spec(spec: Dict[str, Any], job: TrainingJob) -> None:
+    """What of the spec scale and suspend change."""
+    if job.kind.is_job_set:
+        spec["suspend"] = job.run_policy.suspend
+        return
+    for replica_type, replica in spec[job.kind.specs_field].items():
+        replica["replicas"] = job.replicas(replica_type)
+    if job.run_policy.suspend or "suspend" in (spec.get("runPolicy") or {}):
+        spec["runPolicy"] = {**(spec.get("runPolicy") or {}), "suspend": job.run_policy.suspend}

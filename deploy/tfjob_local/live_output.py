@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Mapping, Sequence, Set, Tuple
 
-from tfjob_api.job_kind import JOB_KINDS
+from tfjob_api.job_kind import MANIFEST_KINDS
 from tfjob_api.status import RESUMED, STOPPED, SUSPENDED, TYPES
 
 from .console import BOLD, Console
@@ -14,7 +14,7 @@ from .pods import Pod
 from .progress import Progress
 
 # The operator's, each a kind or the word Job and what happened.
-_CONDITION_REASON = re.compile(f"({'|'.join([*JOB_KINDS, 'Job'])})({'|'.join([*TYPES, RESUMED, STOPPED])})")
+_CONDITION_REASON = re.compile(f"({'|'.join([*MANIFEST_KINDS, 'Job'])})({'|'.join([*TYPES, RESUMED, STOPPED])})")
 _POD_CREATED = "SuccessfulCreatePod"
 
 

@@ -37,6 +37,7 @@ class LocalPlan:
         """`extra`: flags for every role."""
         _check_paths(options)
         self.manifest = _read(options)
+        _check_controller(options, self.manifest.job)
         self.job: TrainingJob = self.manifest.job
         self.version: OperatorVersion = self.manifest.version
         self._addresses = AddressBook(_address_source(options, self.job, reservations))
@@ -72,6 +73,11 @@ class LocalPlan:
     def dashboard_ports(self) -> Mapping[str, int]:
         """Replica name -> port of its page; grows with the job."""
         return {} if self._pages is None else self._pages.known
+
+    @property
+    def controller(self) -> str:
+        """What is emulated: "operator 1.9.4"."""
+        return "Trainer v2 with JobSet" if self.job.kind.is_job_set else f"operator {self.version}"
 
     @property
     def leader(self) -> str:
@@ -152,6 +158,14 @@ def _address_source(
     if options.loopback_aliases:
         return LoopbackAliases(reservations)
     return OwnHosts(reservations) if job.kind.wants_own_hosts else FreePorts(reservations)
+
+
+def _check_controller(options: argparse.Namespace, job: TrainingJob) -> None:
+    """Refuses what is said to the training operator where it does not run the job."""
+    flags = {"--operator_version": options.operator_version, "--strict_emulation": options.strict_emulation}
+    for flag, value in flags.items():
+        if job.kind.is_job_set and value:
+            raise InputError(f"{flag}: expected a job of the training operator, found the {job.kind} {job.name}")
 
 
 def _check_paths(options: argparse.Namespace) -> None:

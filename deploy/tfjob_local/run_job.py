@@ -17,6 +17,7 @@ from .control import ControlDirectory, ControlError, ControlServer
 from .dashboard_links import DashboardLinks, page_answers
 from .dry_run import describe_job, describe_plan
 from .flags import PROGRAM
+from .job_operator import JobOperator
 from .job_requests import JobRequests
 from .job_view import Journal, JobView
 from .kubelet.backoff import Backoff
@@ -32,6 +33,7 @@ from .run_directory import RunLock
 from .signals import SignalQueue
 from .summary import Summary
 from .tfjob_operator import Operator
+from .trainjob_operator import TrainJobOperator
 
 # The exit code after the command `stop`: as after SIGTERM.
 _EXIT_STOPPED = 143
@@ -87,7 +89,7 @@ class _Run:
             on_init_failure=lambda replica_name, container: self._output.init_failed(replica_name, container),
         )
         rules = Rules.strict() if strict else Rules.lenient(options.max_restarts)
-        self._operator = Operator(plan.job, self._kubelet, time.time, plan.version, rules, self._event)
+        self._operator = self._make_operator(rules)
         self._progress = Progress(self._files, console, time.monotonic)
         links = self._dashboard_links()
         self._output = LiveOutput(
@@ -130,6 +132,12 @@ class _Run:
         )
         summary.print(result, self._kubelet.records(), self._view.elapsed, self._console)
         return result.exit_code
+
+    def _make_operator(self, rules: Rules) -> JobOperator:
+        plan = self._plan
+        if plan.job.kind.is_job_set:
+            return TrainJobOperator(plan.job, self._kubelet, time.time, rules, self._event)
+        return Operator(plan.job, self._kubelet, time.time, plan.version, rules, self._event)
 
     def _prepare_directories(self) -> None:
         plan = self._plan
@@ -202,7 +210,7 @@ def _print_warnings(plan: LocalPlan, console: Console) -> None:
 
 
 def _describe(plan: LocalPlan, console: Console) -> None:
-    console.line(describe_job(plan.job, plan.model_dir, plan.version))
+    console.line(describe_job(plan.job, plan.model_dir, plan.controller))
     console.line()
     for (replica_type, index), name in zip(replicas(plan.job), replica_names(plan.job)):
         for line in describe_plan(name, plan.plan(plan.job, replica_type, index)):

@@ -510,6 +510,13 @@ class InitContainersTest(PlannerTest):
             permissions = Permissions(ImageMap.parse(images, self.path("bin")), run_commands)
             self.assertEqual(permissions.left_out(tfjob), expected)
 
+    def test_what_stands_in_the_arguments_is_not_left_out(self):
+        permissions = Permissions(ImageMap.parse((), self.path("bin")), False)
+        variables = env(NAME="a", OTHER="b")
+        tfjob = job(spec("Worker", command=("worker",), args=("--model_dir=/m/$(NAME)",), environment=variables))
+        expected = "env OTHER (Worker: Keelson's programs do not read it)"
+        self.assertEqual(permissions.left_out(tfjob), expected)
+
     def test_hyper_parameters_are_left_out_of_keelsons_own_commands_alone(self):
         variables = env(TF_TRAIN_STEPS="7")
         permissions = Permissions(ImageMap.parse((), self.path("bin")), False)

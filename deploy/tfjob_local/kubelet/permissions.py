@@ -63,9 +63,15 @@ class Permissions:
         if self.trusts(container):
             return []
         names = dict.fromkeys(variable.name for variable in container.environment)
-        own = find_program([*container.command, *container.args], tuple(PROGRAMS)).name in PROGRAMS
+        words = [*container.command, *container.args]
+        own = find_program(words, tuple(PROGRAMS)).name in PROGRAMS
         return [
-            name for name in names if not _is_read(name) and (own or not flag_of_variable(name))
+            name
+            for name in names
+            if not _is_read(name)
+            and (own or not flag_of_variable(name))
+            # It stands in the arguments.
+            and not any(f"$({name})" in word for word in words)
         ]
 
 

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from tfjob_api.model import ClusterObjects, Container, ReplicaSpec, TrainingJob
-from tfjob_api.naming import Addresses, labels, pod_name, replica_name
-from tfjob_api.operator_pod import operator_init_containers, operator_variables
+from tfjob_api.naming import Addresses, annotations, labels, pod_name, replica_name
+from tfjob_api.operator_pod import operator_init_containers, operator_init_variables, operator_variables
 from tfjob_api.operator_version import OperatorVersion
 from tfjob_api.quantity import parse_quantity
 
@@ -69,14 +69,14 @@ class _Replica:
     @property
     def trains(self) -> bool:
         """Without servers the one that leads trains like the others."""
-        if self.spec.type == "Worker" or self.alone:
+        if self.spec.type == self.job.kind.worker_type or self.alone:
             return True
         return self.spec.type in self.job.kind.leader_types and not self.job.replicas("PS")
 
     @property
     def training_replicas(self) -> int:
         leader = 0 if self.job.replicas("PS") else self.job.replicas(self.job.chief_type() or "")
-        return self.job.replicas("Worker") + leader
+        return self.job.replicas(self.job.kind.worker_type) + leader
 
 
 class PodPlanner:
@@ -138,7 +138,7 @@ class PodPlanner:
         self, replica: _Replica, mounts: Mounts, builder: EnvironmentBuilder, names: ServiceNames
     ) -> ProcessPlan:
         spec = replica.spec
-        # The operator gives them to no init container.
+        # Those of init containers are others, see _plan_init().
         operators = operator_variables(replica.job, replica.addresses, self._version, spec.type, replica.index)
         variables = builder.build(spec.container, operators)
         command, args = self._words(spec.type, spec.container, variables, mounts, names)
@@ -199,7 +199,7 @@ class PodPlanner:
         names: ServiceNames,
     ) -> Optional[ProcessPlan]:
         replica_type = replica.spec.type
-        variables = builder.build(container)
+        variables = builder.build(container, operator_init_variables(replica.job, container, replica.index))
         mounts = volumes.mounts(container)
         command, args = self._words(replica_type, container, variables, mounts, names)
         program = self._programs.init_program(replica_type, container, command, args)
@@ -331,7 +331,7 @@ class PodPlanner:
                 "status.podIPs": ip,
             },
             labels={**spec.labels, **labels(job, spec.type, replica.index, self._version)},
-            annotations=spec.annotations,
+            annotations={**spec.annotations, **annotations(job, replica.index)},
             cores=self._settings.cores,
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         )

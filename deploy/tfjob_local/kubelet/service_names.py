@@ -9,7 +9,7 @@ import re
 from typing import Callable, List, Optional
 
 from tfjob_api.model import TrainingJob
-from tfjob_api.naming import TYPE_PATTERN, Addresses
+from tfjob_api.naming import Addresses, host_patterns
 
 from .plan import PlanError
 
@@ -20,7 +20,8 @@ class ServiceNames:
         self._addresses = addresses
         self._warn = warn
         self._types = {replica_type.lower(): replica_type for replica_type in job.replica_specs}
-        name = rf"{re.escape(job.name)}-({TYPE_PATTERN})-(?:(\d+)|\{{(\d+)\.\.(\d+)\}})"
+        host, service = host_patterns(job)
+        name = rf"{host}(?:(\d+)|\{{(\d+)\.\.(\d+)\}}){service}"
         # With or without .NAMESPACE[.svc[.DOMAIN]]; a name of another job may end like ours.
         self._with_port = re.compile(
             rf"(?<![\w.-]){name}(?:\.[a-z0-9-]+(?:\.svc(?:\.[a-z0-9.-]+)?)?)?:(\d+)(?!\d)"
