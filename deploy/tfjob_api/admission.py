@@ -43,7 +43,7 @@ class Admission:
         fields = self._fields
         metadata = fields.mapping(document.get("metadata"), "metadata")
         self._check_name(fields.text(metadata.get("name"), "metadata.name"))
-        self._check_namespace(fields.text(metadata.get("namespace"), "metadata.namespace"))
+        check_namespace(fields, metadata)
         spec = fields.mapping(document.get("spec"), "spec")
         self._check_managed_by(fields.mapping(spec.get("runPolicy"), "spec.runPolicy"))
         specs = spec.get(self._kind.specs_field)
@@ -73,12 +73,6 @@ class Admission:
         else:
             what = f"{self._kind} name is invalid: [{' '.join(broken)}]"
         raise self._fields.error("metadata.name", what + hints.unrendered(name))
-
-    def _check_namespace(self, name: str) -> None:
-        if name and not (_NAMESPACE.fullmatch(name) and len(name) <= _MAX_NAME_LENGTH):
-            raise self._fields.expected(
-                "metadata.namespace", "lower case letters, digits and '-', at most 63", name
-            )
 
     def _check_managed_by(self, run_policy: Dict[str, Any]) -> None:
         where = "spec.runPolicy.managedBy"
@@ -184,3 +178,9 @@ class Admission:
                 f"expected at least 1 where there is no {leader}, found 0: the operator would report success "
                 "at once",
             )
+
+
+def check_namespace(fields: FieldReader, metadata: Dict[str, Any]) -> None:
+    name = fields.text(metadata.get("namespace"), "metadata.namespace")
+    if name and not (_NAMESPACE.fullmatch(name) and len(name) <= _MAX_NAME_LENGTH):
+        raise fields.expected("metadata.namespace", "lower case letters, digits and '-', at most 63", name)

@@ -37,12 +37,12 @@ class ContainerReader:
             command=fields.texts(value.get("command"), f"{where}.command"),
             args=fields.texts(value.get("args"), f"{where}.args"),
             working_dir=fields.text(value.get("workingDir"), f"{where}.workingDir"),
-            environment=self._read_environment(value.get("env"), f"{where}.env"),
+            environment=self.read_environment(value.get("env"), f"{where}.env"),
             environment_sources=self._read_sources(value.get("envFrom"), f"{where}.envFrom"),
             mounts=self._read_mounts(value.get("volumeMounts"), f"{where}.volumeMounts"),
             ports=self._read_ports(value.get("ports"), f"{where}.ports"),
-            requests=self._read_quantities(resources.get("requests"), f"{where}.resources.requests"),
-            limits=self._read_quantities(resources.get("limits"), f"{where}.resources.limits"),
+            requests=self.read_quantities(resources.get("requests"), f"{where}.resources.requests"),
+            limits=self.read_quantities(resources.get("limits"), f"{where}.resources.limits"),
         )
 
     def _warn_of_hooks(self, value: Any, where: str) -> None:
@@ -55,7 +55,7 @@ class ContainerReader:
             if handler and not is_pause:
                 self._fields.warn(path, "ignored locally")
 
-    def _read_environment(self, value: Any, where: str) -> Tuple[EnvironmentVariable, ...]:
+    def read_environment(self, value: Any, where: str) -> Tuple[EnvironmentVariable, ...]:
         result = []
         for path, entry in self._fields.mappings(value, where):
             variable = self._read_variable(entry, path)
@@ -157,7 +157,7 @@ class ContainerReader:
             result.append(ContainerPort(number, fields.text(entry.get("name"), f"{path}.name")))
         return tuple(result)
 
-    def _read_quantities(self, value: Any, where: str) -> Dict[str, str]:
+    def read_quantities(self, value: Any, where: str) -> Dict[str, str]:
         result: Dict[str, str] = {}
         for name, quantity in self._fields.mapping(value, where).items():
             is_number = isinstance(quantity, (int, float)) and not isinstance(quantity, bool)

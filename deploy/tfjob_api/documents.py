@@ -14,10 +14,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 import yaml
 
 from .fields import FieldReader, ManifestError, describe
-from .job_kind import JOB_KINDS
+from .job_kind import MANIFEST_KINDS, any_kind
 
 STANDARD_INPUT = "-"
-_LIST_KINDS = ("List", *(f"{kind}List" for kind in JOB_KINDS))
+_LIST_KINDS = ("List", *(f"{kind}List" for kind in MANIFEST_KINDS))
 _TAG_PREFIX = "tag:yaml.org,2002:"
 _MERGE_TAG = _TAG_PREFIX + "merge"
 _TEXT_TAG = _TAG_PREFIX + "str"
@@ -59,7 +59,7 @@ def load_files(paths: Sequence[str]) -> List[Document]:
         source = source_name(path)
         values = _parse(_read_text(path, source), source)
         if not values:
-            raise ManifestError(f"{source}: expected a document of kind {' or '.join(JOB_KINDS)}, found an empty file")
+            raise ManifestError(f"{source}: expected a document of kind {any_kind()}, found an empty file")
         documents.extend(take_apart(values, source))
     return documents
 

@@ -9,7 +9,7 @@ from . import hints, legacy, lint, schema
 from .admission import Admission
 from .documents import Document, load_files, source_name, take_apart
 from .fields import FieldReader
-from .job_kind import JOB_KINDS, PYTORCH_JOB, TF_JOB, JobKind
+from .job_kind import JOB_KINDS, PYTORCH_JOB, TF_JOB, TRAIN_JOB, JobKind
 from .model import (
     ADDED_SERVERS,
     CLEAN_POD_POLICIES,
@@ -22,16 +22,22 @@ from .model import (
 )
 from .objects import read_objects
 from .operator_pod import without_operators_variables
-from .operator_version import OperatorVersion
+from .operator_version import NEWEST, OperatorVersion
 from .pod_rules import label_warnings
 from .pod_template import PodTemplateReader
 from .pytorch_spec import read_elastic_policy, read_nproc_per_node
 from .selection import select_job
 from .template import expand_templates
+from .trainjob_admission import check_train_job
+from .trainjob_lint import train_job_warnings
+from .trainjob_reader import TrainJobReader, with_nodes
+from .trainjob_runtime import find_runtime, read_runtime
 
 # The characters of which the API server makes generated names.
 _SUFFIX_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
+# What a TrainJob's manifest has in place of a version; its controller is another one.
+_NEWEST = OperatorVersion.parse(NEWEST)
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,8 @@ def _read(documents: List[Document], source: str, options: ReadOptions) -> Manif
     documents = expand_templates(documents, source, options.parameters)
     chosen, others = select_job(documents, source, options.job_name)
     fields = FieldReader(chosen.source)
+    if chosen.kind == TRAIN_JOB.name:
+        return _read_train_job(fields, chosen.value, others, options)
     kind = JOB_KINDS.get(chosen.kind, TF_JOB)
     api_version = legacy.read_api_version(fields, chosen.value, kind)
     version = options.version or OperatorVersion.for_api_version(api_version)
@@ -76,6 +84,27 @@ def _read(documents: List[Document], source: str, options: ReadOptions) -> Manif
     job = _JobReader(fields, version, kind).read(document)
     admission.check_job(job)
     fields.warnings.extend(lint.job_warnings(job, version))
+    return _manifest(fields, job, version, others, document)
+
+
+def _read_train_job(
+    fields: FieldReader, value: Dict[str, Any], others: Sequence[Document], options: ReadOptions
+) -> Manifest:
+    document = _with_name(fields, {key: part for key, part in value.items() if key != "status"})
+    check_train_job(fields, document)
+    document = with_nodes(fields, document, options.replicas)
+    found = find_runtime(fields, document, others)
+    runtime = read_runtime(found, fields.warnings)
+    job = TrainJobReader(fields, runtime).read(document)
+    places = {replica_type: f"{runtime.job_set.where}.spec.containers" for replica_type in job.replica_specs}
+    job = without_operators_variables(job, _NEWEST, fields, places)
+    fields.warnings.extend(train_job_warnings(job, runtime))
+    return _manifest(fields, job, _NEWEST, [other for other in others if other is not found], document)
+
+
+def _manifest(
+    fields: FieldReader, job: TrainingJob, version: OperatorVersion, others: Sequence[Document], document: Dict[str, Any]
+) -> Manifest:
     objects = read_objects(others, job.namespace)
     if objects.others:
         fields.warnings.append(f"ignored locally: {', '.join(objects.others)}")

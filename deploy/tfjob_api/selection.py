@@ -4,13 +4,15 @@ from typing import Any, List, Sequence, Tuple
 
 from .documents import Document
 from .fields import ManifestError
-from .job_kind import JOB_KINDS
+from .job_kind import MANIFEST_KINDS, any_kind
 
 # The operator's first versions spelled it TfJob; legacy.py refuses those with a hint.
-_KIND_NAMES = (*JOB_KINDS, "TfJob")
+_KIND_NAMES = (*MANIFEST_KINDS, "TfJob")
 _OTHER_FRAMEWORKS = ("JAXJob", "MPIJob", "MXJob", "PaddleJob", "XGBoostJob")
-_EXPECTED = " or ".join(f"a {kind}" for kind in JOB_KINDS)
-_KUBERNETES_ONLY = ("ClusterTrainingRuntime", "Job", "JobSet", "StatefulSet", "TrainJob", "TrainingRuntime")
+_EXPECTED = any_kind("a ")
+# What a TrainJob takes its pods from.
+RUNTIME_KINDS = ("ClusterTrainingRuntime", "TrainingRuntime")
+_KUBERNETES_ONLY = ("Job", "JobSet", "StatefulSet")
 
 
 def select_job(documents: Sequence[Document], source: str, job_name: str) -> Tuple[Document, List[Document]]:
@@ -51,6 +53,8 @@ def _hint(document: Document) -> str:
         return "a job of another framework"
     if document.kind in _KUBERNETES_ONLY:
         return "it runs on Kubernetes alone; write the job as a TFJob"
+    if document.kind in RUNTIME_KINDS:
+        return "it runs nothing by itself; add a TrainJob whose spec.runtimeRef names it"
     if document.kind == "Experiment":
         return _experiment_hint(document)
     return ""

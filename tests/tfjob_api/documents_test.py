@@ -55,7 +55,7 @@ class FilesTest(ManifestTest):
         with mock.patch("sys.stdin", mock.Mock(buffer=io.BytesIO(b"kind: Pod\n"))):
             with self.assertRaises(ManifestError) as caught:
                 read_manifest(["-"])
-        self.assert_error(caught.exception, "standard input: expected a TFJob or a PyTorchJob, found Pod")
+        self.assert_error(caught.exception, "standard input: expected a TFJob, a PyTorchJob or a TrainJob, found Pod")
 
 
 class ScalarTest(FilesTest):
@@ -122,7 +122,7 @@ class UnreadableTest(ManifestTest):
 
     def test_empty_file(self):
         for text in ("", "# a comment\n", "---\n---\n"):
-            self.assert_not_read(text, ": expected a document of kind TFJob or PyTorchJob, found an empty file")
+            self.assert_not_read(text, ": expected a document of kind TFJob, PyTorchJob or TrainJob, found an empty file")
 
     def test_not_utf8(self):
         self.assert_not_read(b"kind: A\nname: \xff\xfe\n", ":2: not UTF-8 text")

@@ -167,7 +167,7 @@ class DocumentTest(ManifestTest):
     def test_errors_name_the_source(self):
         with self.assertRaises(ManifestError) as caught:
             read_documents([{"kind": "Pod"}], "generated manifest")
-        self.assert_error(caught.exception, "generated manifest: expected a TFJob or a PyTorchJob, found Pod")
+        self.assert_error(caught.exception, "generated manifest: expected a TFJob, a PyTorchJob or a TrainJob, found Pod")
 
 
 class ValueTest(ManifestTest):

@@ -25,40 +25,48 @@ class SelectionTest(ManifestTest):
             self.assert_refused(text, "expected one job, found a, a", job_name=job_name)
 
     def test_none_of_that_name(self):
-        self.assert_refused(self.BOTH, 'expected a TFJob or a PyTorchJob named "c", found a, b', job_name="c")
+        self.assert_refused(self.BOTH, 'expected a TFJob, a PyTorchJob or a TrainJob named "c", found a, b', job_name="c")
         self.assert_refused(
-            "kind: TFJob\n", 'expected a TFJob or a PyTorchJob named "c", found one without a name', job_name="c"
+            "kind: TFJob\n", 'expected a TFJob, a PyTorchJob or a TrainJob named "c", found one without a name', job_name="c"
         )
 
 
 class OtherKindsTest(ManifestTest):
     def test_no_job(self):
-        self.assert_refused("kind: Pod\n", "expected a TFJob or a PyTorchJob, found Pod")
+        self.assert_refused("kind: Pod\n", "expected a TFJob, a PyTorchJob or a TrainJob, found Pod")
         self.assert_refused(
             "kind: Service\nmetadata: {name: s}\n---\nkind: ConfigMap\n",
-            "expected a TFJob or a PyTorchJob, found Service s, ConfigMap",
+            "expected a TFJob, a PyTorchJob or a TrainJob, found Service s, ConfigMap",
         )
-        self.assert_refused("kind: List\nitems: []\n", "expected a TFJob or a PyTorchJob, found no document")
+        self.assert_refused("kind: List\nitems: []\n", "expected a TFJob, a PyTorchJob or a TrainJob, found no document")
 
     def test_jobs_of_other_frameworks(self):
         for kind in ("JAXJob", "MPIJob", "XGBoostJob"):
             self.assert_refused(
                 f"kind: {kind}\nmetadata: {{name: j}}\n",
-                f"expected a TFJob or a PyTorchJob, found {kind} j: a job of another framework",
+                f"expected a TFJob, a PyTorchJob or a TrainJob, found {kind} j: a job of another framework",
             )
 
     def test_what_runs_on_kubernetes_alone(self):
-        for kind in ("JobSet", "TrainJob", "StatefulSet"):
+        for kind in ("JobSet", "Job", "StatefulSet"):
             self.assert_refused(
                 f"kind: Service\n---\nkind: {kind}\nmetadata: {{name: j}}\n",
-                f"expected a TFJob or a PyTorchJob, found {kind} j: it runs on Kubernetes alone; write the job as a TFJob",
+                f"expected a TFJob, a PyTorchJob or a TrainJob, found {kind} j: it runs on Kubernetes alone; write the job as a TFJob",
+            )
+
+    def test_a_runtime_alone(self):
+        for kind in ("ClusterTrainingRuntime", "TrainingRuntime"):
+            self.assert_refused(
+                f"kind: {kind}\nmetadata: {{name: r}}\n",
+                f"expected a TFJob, a PyTorchJob or a TrainJob, found {kind} r: it runs nothing by itself; add a TrainJob "
+                "whose spec.runtimeRef names it",
             )
 
     def test_katib_experiment(self):
         self.assert_refused(
             "kind: Experiment\nmetadata: {name: e}\n"
             "spec: {trialTemplate: {trialSpec: {kind: TFJob}, trialParameters: [{name: lr}, {name: m}]}}\n",
-            "expected a TFJob or a PyTorchJob, found Experiment e: to run one trial, put its spec.trialTemplate.trialSpec "
+            "expected a TFJob, a PyTorchJob or a TrainJob, found Experiment e: to run one trial, put its spec.trialTemplate.trialSpec "
             "into a file, with a metadata.name and values for ${trialParameters.lr}, ${trialParameters.m}",
         )
 
@@ -70,6 +78,6 @@ class OtherKindsTest(ManifestTest):
         ):
             self.assert_refused(
                 f"kind: Experiment\n{spec}\n",
-                "expected a TFJob or a PyTorchJob, found Experiment: to run one trial, put its spec.trialTemplate.trialSpec "
+                "expected a TFJob, a PyTorchJob or a TrainJob, found Experiment: to run one trial, put its spec.trialTemplate.trialSpec "
                 "into a file, with a metadata.name",
             )

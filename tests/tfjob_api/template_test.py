@@ -199,7 +199,7 @@ class RefusedTest(ManifestTest):
     def test_template_of_another_api(self):
         self.assert_refused(
             "apiVersion: example.org/v1\nkind: Template\nmetadata: {name: t}\n",
-            "expected a TFJob or a PyTorchJob, found Template t",
+            "expected a TFJob, a PyTorchJob or a TrainJob, found Template t",
         )
 
 
