@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs a Kubeflow TFJob manifest as processes on this machine; see tfjob_local/__init__.py."""
+"""Runs the manifest of a Kubeflow TFJob, PyTorchJob or TrainJob as processes on this machine; see tfjob_local/__init__.py."""
 
 import sys
 

@@ -20,9 +20,10 @@ CONFIG_FROM_SCRIPT = "script"
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 _RUN_DESCRIPTION = """\
-Runs a Kubeflow TFJob or PyTorchJob as processes on this machine: the same file that `kubectl apply` takes,
-with the operator's restarts, conditions and clean-up. Takes TFJob v1, v1beta2, v1beta1, v1alpha2, PyTorchJob
-v1 and OpenShift Templates; ConfigMaps, Secrets and claims may stand in the same files."""
+Runs a Kubeflow TFJob, PyTorchJob or TrainJob as processes on this machine: the same file that `kubectl apply`
+takes, with the operator's restarts, conditions and clean-up. Takes TFJob v1, v1beta2, v1beta1, v1alpha2,
+PyTorchJob v1, TrainJob v1alpha1 and OpenShift Templates; ConfigMaps, Secrets, claims and the runtime of a
+TrainJob may stand in the same files."""
 
 _RUN_EPILOG = """\
 from a second terminal (each with --help; --job NAME where several run):
@@ -39,6 +40,7 @@ examples:
   %(prog)s job.yaml --image='*=as-is'    the manifest's own commands, on this machine
   %(prog)s job.yaml --run_commands       its init containers' commands and hostPath volumes, too
   %(prog)s torch.yaml --run_commands     a PyTorchJob's own script, where this machine has it
+  %(prog)s trainjob.yaml runtime.yaml    a TrainJob and the runtime that it names
   %(prog)s job.yaml --dry_run            what would run, and with which TF_CONFIG
   %(prog)s job.yaml -- --seed=7          what follows -- goes to every role
 
@@ -55,7 +57,7 @@ def run_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("manifests", metavar="MANIFEST", nargs="+", help="file with the TFJob or PyTorchJob (YAML or JSON)")
+    parser.add_argument("manifests", metavar="MANIFEST", nargs="+", help="file with the TFJob, PyTorchJob or TrainJob (YAML or JSON)")
     _add_manifest_flags(parser.add_argument_group("the manifest"))
     _add_training_flags(parser.add_argument_group("training"))
     _add_machine_flags(parser.add_argument_group("this machine"))
@@ -79,7 +81,7 @@ def command_parser(command: str) -> argparse.ArgumentParser:
             "--output",
             choices=FORMATS,
             default="table",
-            help="yaml and json: the TFJob with its status",
+            help="yaml and json: the job with its status",
         )
     parser.add_argument("--job", metavar="NAME", default="", help="which one, where several run")
     parser.add_argument("--run_dir", metavar="DIR", default="", help="the job of this run directory")
@@ -115,7 +117,7 @@ def _add_manifest_flags(group: "argparse._ArgumentGroup") -> None:
         metavar="N",
         help="parameter servers, instead of the manifest's or where it has none; 0: chief and workers have the variables",
     )
-    group.add_argument("--workers", type=count, metavar="N", help="workers, instead of the manifest's")
+    group.add_argument("--workers", type=count, metavar="N", help="workers or nodes, instead of the manifest's")
 
 
 def _add_training_flags(group: "argparse._ArgumentGroup") -> None:
@@ -146,7 +148,7 @@ def _add_machine_flags(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--run_commands",
         action="store_true",
-        help="run the commands of all init containers and the Python scripts of a PyTorchJob that this machine has, "
+        help="run the commands of all init containers and the Python scripts of a PyTorchJob or TrainJob that this machine has, "
         "use hostPath volumes, and give Keelson's programs all of env, as this user on this machine (default: left "
         "out, with a warning, and Keelson's worker in place of a script); the manifest's commands, these "
         "and those of --image, get no more of the user's environment than PATH, HOME, LANG, TZ and limits of "
@@ -200,7 +202,7 @@ def _add_operator_flags(group: "argparse._ArgumentGroup") -> None:
         "--operator_version",
         metavar="V",
         type=_version,
-        help=f"operator to behave as (default: {NEWEST}, or the newest one for an older apiVersion)",
+        help=f"training operator to behave as (default: {NEWEST}, or the newest one for an older apiVersion)",
     )
     group.add_argument(
         "--strict_emulation",
