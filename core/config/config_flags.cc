@@ -35,6 +35,11 @@ absl::Status SetWire(const std::string& name, v1::TransferConfig* transfer) {
   return absl::OkStatus();
 }
 
+absl::Status CheckAtLeastOne(absl::string_view flag, const std::optional<int64_t>& value) {
+  if (!value.has_value() || *value >= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(flag, ": expected at least 1, found ", *value));
+}
+
 }  // namespace
 
 std::vector<std::string> WireNames() {
@@ -47,6 +52,8 @@ std::vector<std::string> WireNames() {
 }
 
 absl::Status ApplyOverrides(const ConfigOverrides& overrides, v1::TrainConfig* config) {
+  RETURN_IF_ERROR(CheckAtLeastOne("--training_steps", overrides.training_steps));
+  RETURN_IF_ERROR(CheckAtLeastOne("--epochs", overrides.epochs));
   if (overrides.training_steps && overrides.epochs) {
     return absl::InvalidArgumentError(
         absl::StrCat("--epochs: expected none beside --training_steps, found ", *overrides.epochs));

@@ -31,7 +31,8 @@ struct ConfigOverrides {
 // or in bfloat16 if it is for gradients only (int8, top_k).
 std::vector<std::string> WireNames();
 
-// INVALID_ARGUMENT: `wire` is none of WireNames; both `training_steps` and `epochs` are there.
+// INVALID_ARGUMENT: `wire` is none of WireNames; `training_steps` or `epochs` is below 1, or both
+// are there.
 absl::Status ApplyOverrides(const ConfigOverrides& overrides, v1::TrainConfig* config);
 
 // The same where a script says all but the model directory. INVALID_ARGUMENT: another one is there.

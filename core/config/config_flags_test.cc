@@ -50,6 +50,18 @@ TEST(ConfigFlagsTest, EpochsComeInPlaceOfSteps) {
             absl::InvalidArgumentError("--epochs: expected none beside --training_steps, found 4"));
 }
 
+TEST(ConfigFlagsTest, AJobHasAStepAtLeast) {
+  v1::TrainConfig config;
+  ConfigOverrides steps;
+  steps.training_steps = 0;
+  EXPECT_EQ(ApplyOverrides(steps, &config),
+            absl::InvalidArgumentError("--training_steps: expected at least 1, found 0"));
+  ConfigOverrides epochs;
+  epochs.epochs = -2;
+  EXPECT_EQ(ApplyOverrides(epochs, &config),
+            absl::InvalidArgumentError("--epochs: expected at least 1, found -2"));
+}
+
 TEST(ConfigFlagsTest, OfAScriptsJobTheDirectoryAloneIsSaid) {
   ConfigOverrides overrides;
   overrides.model_dir = "models/a";
