@@ -1,16 +1,17 @@
 #!/usr/bin/python3
 """Training rates in one run: PyTorch's DistributedDataParallel over Gloo, and Keelson in float32 and bfloat16.
 
-usage: bench/compare_torch.py [--alone | --scripts | --strategy=collective [--processes N] [--network NAME]] [--repeat N] [--steps N]
-                              [--bin_dir DIR] [--data_dir DIR]
+usage: bench/compare_torch.py [--alone | --scripts | --strategy=collective [--processes N] [--network NAME] [--replicas WHEN]]
+                              [--repeat N] [--steps N] [--bin_dir DIR] [--data_dir DIR]
 
 The same MLP of 2.7 MB (784-512-512-10), batch 32 and plain SGD everywhere; 2 processes of PyTorch with one thread
 each, 2 workers and 1 server of Keelson. With --scripts the workers of Keelson are scripts in Python with that PyTorch
 (keelson.torch), with and without overlap. With --strategy=collective Keelson has no server: its workers hold the
-model, and train synchronously as PyTorch's do; --network=small has 178 kB, --network=wide 67.2 MB and batch 1, beside
-which Gloo's all-reduce of as many bytes is measured alone, counted as gradients likewise. All take turns; medians with (min-max). A gradient is one worker's for
-one batch, so a step of PyTorch, in which both take part, counts as two. With --alone: steps per second of one process
-with all cores, for the MLP and for the network of configs/mnist_cnn.textproto (batch 64). The PyTorch is that of the interpreter that
+model, and train synchronously as PyTorch's do. --network=small has 178 kB there; --network=wide 67.2 MB and batch 1, and
+two more contenders, counted as gradients likewise: Gloo's all-reduce of as many bytes alone, and what Keelson's steps
+take beside computing, optimizer included. All take turns; medians with (min-max). A gradient is one worker's for one
+batch, so a step of PyTorch, in which both take part, counts as two. With --alone: steps per second of one process with all
+cores, for the MLP and for the network of configs/mnist_cnn.textproto (batch 64). The PyTorch is that of the interpreter that
 runs this (Debian: python3-torch; another one: VENV/bin/python bench/compare_torch.py), and is named with its BLAS.
 """
 
@@ -210,9 +211,11 @@ def contenders_collective(flags: argparse.Namespace, with_torch: bool) -> Dict[s
     contenders: Dict[str, Callable[[], float]] = {}
     network = train_rate.NETWORKS[flags.network]
     for wire in ("f32", "bf16"):
-        contenders[f"keelson collective {wire}"] = partial(
-            train_rate.measure_collective, network, wire, flags.processes, flags.steps, flags.bin_dir, flags.data_dir
-        )
+        job = (network, wire, flags.processes, flags.steps, flags.bin_dir, flags.data_dir)
+        measure = partial(train_rate.measure_collective, *job, replicas=flags.replicas)
+        contenders[f"keelson collective {wire}"] = measure
+        if flags.network == "wide":
+            contenders[f"keelson exchange {wire}"] = partial(measure, exchange=True)
     if with_torch:
         torch = partial(measure_torch, max(network.steps, flags.steps // 8), flags.processes, flags.network)
         contenders["torch ddp gloo f32"] = torch
@@ -261,6 +264,9 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=PROCESSES, help="workers of a collective job (default: 2)")
     parser.add_argument(
         "--network", choices=sorted(train_rate.NETWORKS), default="mlp", help="what a collective job trains (default: mlp)"
+    )
+    parser.add_argument(
+        "--replicas", choices=("AUTO", "ALWAYS", "NEVER"), default="AUTO", help="of a collective job's shards (default: AUTO)"
     )
     parser.add_argument("--only_reduce", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--script", choices=sorted(train_rate.TRANSFER), help=argparse.SUPPRESS)

@@ -26,6 +26,21 @@ class TrainRateTest(unittest.TestCase):
     def test_a_status_that_is_not_there_yet_has_no_step(self):
         self.assertIsNone(train_rate.read_step("/nonexistent/status.json"))
 
+    def test_what_is_not_computing_is_the_exchange(self):
+        metrics = "".join(
+            f'keelson_chief_worker_{name} {value}\n'
+            for name, value in (
+                ('steps_total{task="worker-0"}', 30),
+                ('steps_total{task="worker-1"}', 10),
+                ('step_seconds_total{task="worker-0",kind="compute"}', 3),
+                ('step_seconds_total{task="worker-0",kind="pull"}', 0.5),
+                ('step_seconds_total{task="worker-1",kind="push"}', 1.5),
+            )
+        )
+        times = train_rate.read_step_times("# HELP some text\n" + metrics)
+        self.assertEqual(times, train_rate.StepTimes(steps=40, compute=3, exchange=2))
+        self.assertEqual(times.exchanges(workers=2), 40)
+        self.assertIsNone(train_rate.read_step_times("# HELP some text\n"))
 
     def test_the_launcher_is_started_by_its_own_interpreter(self):
         """A script may run in a virtual environment without PyYAML."""

@@ -8,13 +8,16 @@ the first quarter of the steps is warm-up. A step is one gradient of one worker.
 """
 
 import argparse
+import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import tempfile
 import time
-from typing import List, NamedTuple, Optional, Tuple
+import urllib.request
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LAUNCHER = os.path.join(REPOSITORY, "deploy", "tfjob_local.py")
@@ -82,6 +85,19 @@ class Sample(NamedTuple):
     step: int
 
 
+class StepTimes(NamedTuple):
+    """Of all workers together, since their job began."""
+
+    steps: float
+    # Seconds: computing gradients, and everything else, which is exchanging them.
+    compute: float
+    exchange: float
+
+    def exchanges(self, workers: int) -> float:
+        """Gradients per second, if computing them took no time."""
+        return workers * self.steps / self.exchange
+
+
 def manifest(config: str, workers: int = 2) -> str:
     """A chief, workers and one server."""
     head = "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata:\n  name: train-rate\nspec:\n  tfReplicaSpecs:\n"
@@ -109,13 +125,26 @@ def rate_of(samples: List[Sample], steps: int) -> float:
     return (measured[-1].step - measured[0].step) / (measured[-1].time - measured[0].time)
 
 
-def watch(process: "subprocess.Popen[bytes]", status_path: str) -> List[Sample]:
-    """When each new step was seen, until the process ends."""
+def read_step_times(metrics: str) -> Optional[StepTimes]:
+    """Of all workers, from what the chief serves as metrics. None: no worker has reported yet."""
+    kinds: Dict[str, float] = {}
+    for kind, value in re.findall(r'^keelson_chief_worker_step_seconds_total\{.*kind="(\w+)".*\} (\S+)$', metrics, re.MULTILINE):
+        kinds[kind] = kinds.get(kind, 0) + float(value)
+    steps = sum(map(float, re.findall(r"^keelson_chief_worker_steps_total\{.*\} (\S+)$", metrics, re.MULTILINE)))
+    compute = kinds.pop("compute", 0)
+    return StepTimes(steps, compute, sum(kinds.values())) if steps else None
+
+
+def watch(
+    process: "subprocess.Popen[bytes]", status_path: str, each: Callable[[], None] = lambda: None
+) -> List[Sample]:
+    """When each new step was seen, until the process ends. `each` is called with each one."""
     samples: List[Sample] = []
     while process.poll() is None:
         step = read_step(status_path)
         if step is not None and (not samples or samples[-1].step != step):
             samples.append(Sample(time.monotonic(), step))
+            each()
         time.sleep(0.02)
     return samples
 
@@ -147,26 +176,49 @@ def run(command: List[str], model_dir: str) -> List[Sample]:
 
 
 def measure_collective(
-    network: Network, wire: str, workers: int, steps: int, bin_dir: str, data_dir: Optional[str]
+    network: Network,
+    wire: str,
+    workers: int,
+    steps: int,
+    bin_dir: str,
+    data_dir: Optional[str],
+    exchange: bool = False,
+    replicas: str = "AUTO",
 ) -> float:
-    """Gradients per second of a job of workers alone, which host the model themselves and train synchronously."""
+    """Gradients per second of a job of workers alone, which host the model themselves and train synchronously; of its
+    `exchange` alone: what it would be, if computing a gradient took no time."""
     with tempfile.TemporaryDirectory() as work:
         config, model_dir = os.path.join(work, "config.textproto"), os.path.join(work, "model")
         with open(config, "w", encoding="utf-8") as file:
-            file.write(config_text(network, steps, wire))
+            file.write(config_text(network, steps, wire) + f"collective {{ replicas: {replicas} }}\n")
         command = [os.path.join(bin_dir, "worker"), f"--config={config}", f"--model_dir={model_dir}"]
         command += [f"--data_dir={data_dir}"] if data_dir else []
-        hosts = [f"127.0.0.1:{port}" for port in free_ports(workers)]
+        metrics_port, *ports = free_ports(1 + workers)
+        hosts = [f"127.0.0.1:{port}" for port in ports]
+        times: List[StepTimes] = []
+
+        def note_times() -> None:
+            with contextlib.suppress(OSError):
+                with urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics", timeout=1) as response:
+                    newest = read_step_times(response.read().decode())
+                times.extend([newest] if newest else [])
+
         with tempfile.TemporaryFile() as output:
             processes = []
             for index in range(workers):
                 tf_config = {"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}}
                 environment = {**os.environ, "TF_CONFIG": json.dumps(tf_config)}
-                processes.append(subprocess.Popen(command, env=environment, stdout=output, stderr=output))
-            samples = watch(processes[0], os.path.join(model_dir, "status.json"))
+                flags = [f"--metrics_port={metrics_port}"] if exchange and index == 0 else []
+                processes.append(subprocess.Popen(command + flags, env=environment, stdout=output, stderr=output))
+            status_path = os.path.join(model_dir, "status.json")
+            samples = watch(processes[0], status_path, note_times) if exchange else watch(processes[0], status_path)
             if any(process.wait() != 0 for process in processes):
                 output.seek(0)
                 raise RuntimeError("the job failed:\n" + output.read().decode())
+        if exchange:
+            if not times:
+                raise RuntimeError("the job was over too soon to measure; give it more --steps")
+            return times[-1].exchanges(workers)
         return workers * rate_of(samples, steps)
 
 
