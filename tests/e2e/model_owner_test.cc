@@ -185,15 +185,17 @@ TEST(ChiefTermE2eTest, AChiefThatWakesUpEndsNobodyAndItsSuccessorTrainsOn) {
 
 // Servers that do not share the model directory.
 TEST(CheckpointWriterE2eTest, TheChiefAloneMayHoldTheModel) {
-  Job job({.ps = 2, .workers = 1}, JobConfig(300));
+  // So many that it is not over when the chief's log has the first ones.
+  constexpr int kSteps = 5000;
+  Job job({.ps = 2, .workers = 1}, JobConfig(kSteps));
   job.AddFlag(Role::kChief, "--checkpoint_writer=chief");
   job.StartAll();
   job.WaitForStep(kChiefTask, 110);
   job.Kill(PsTask(1));
   job.Start(PsTask(1));
   job.ExpectAllDone();
-  EXPECT_EQ(DoneStep(job.model_dir()).value_or(-1), 300);
-  EXPECT_EQ(VerifiedLatestStep(job.model_dir()).value_or(-1), 300);
+  EXPECT_EQ(DoneStep(job.model_dir()).value_or(-1), kSteps);
+  EXPECT_EQ(VerifiedLatestStep(job.model_dir()).value_or(-1), kSteps);
   EXPECT_THAT(job.Log(PsTask(1)), HasSubstr("from the snapshot of step "));
 }
 

@@ -13,6 +13,11 @@ from real_job import BINARIES, DEADLINE_SECONDS, free_ports
 _PROGRAMS = {"chief": "chief", "ps": "ps_server", "worker": "worker"}
 
 
+def heed_interrupts():
+    """In a process that is starting: a shell has those that it runs in the background ignore SIGINT, and their children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class ScriptCluster:
     """Its processes write to files in the test's directory, one for each role, however often they are started. A with block
     leaves none running."""
@@ -56,7 +61,7 @@ class ScriptCluster:
         with open(self._path(role, index, "out"), "ab") as out, open(self._path(role, index, "log"), "ab") as log:
             self._running[role, index] = subprocess.Popen(
                 command, env={**self._environment, "TF_CONFIG": json.dumps(task)}, stdin=subprocess.DEVNULL,
-                stdout=out, stderr=log, start_new_session=True,
+                stdout=out, stderr=log, start_new_session=True, preexec_fn=heed_interrupts,
             )  # fmt: skip
 
     def kill(self, role, index=0):

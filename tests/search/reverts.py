@@ -97,8 +97,8 @@ MENDS: Dict[str, Mend] = {
         [
             Edit(
                 "chief/coordination/member_requests.cc",
-                "if (!state_->training.has_value() || state_->WorkersAway()) return",
-                "if (!state_->training.has_value()) return",
+                "if (!state_->training.has_value() || state_->WorkersAway() || LacksWorkers()) return",
+                "if (!state_->training.has_value() || LacksWorkers()) return",
             )
         ],
     ),
