@@ -10,7 +10,9 @@ constexpr absl::Duration kLook = absl::Milliseconds(50);
 }  // namespace
 
 bool MustLinger(const ChiefSign& chief, absl::Duration waited, const DepartureLimits& limits) {
-  if (chief.silence >= limits.silence || waited >= limits.longest) return false;
+  const bool loses = chief.unsaved && !chief.stopping;
+  const absl::Duration silence = loses ? limits.silence_unsaved : limits.silence;
+  if (chief.silence >= silence || waited >= limits.longest) return false;
   return chief.stopping || chief.unsaved || waited < limits.announcement;
 }
 

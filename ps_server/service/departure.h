@@ -28,6 +28,9 @@ struct ChiefSign {
 struct DepartureLimits {
   // A chief that has not called for this long has ended; it calls four times a second.
   absl::Duration silence = absl::Seconds(1);
+  // The same for a chief that has not announced its own stop, while no snapshot has what the server
+  // holds: it may be slow, or about to be started again, and what it does not fetch is lost.
+  absl::Duration silence_unsaved = absl::Seconds(5);
   // A chief that has not announced its own stop by then stays: only this server was asked to stop.
   absl::Duration announcement = absl::Seconds(3);
   // The server exits after this long in any case, before SIGKILL comes (--leave_within).

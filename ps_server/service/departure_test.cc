@@ -29,7 +29,12 @@ TEST(DepartureTest, AChiefThatStaysIsLeftSoon) {
 TEST(DepartureTest, AChiefThatStaysIsGivenTheTimeForASnapshot) {
   EXPECT_TRUE(MustLinger({kCalling, false, /*unsaved=*/true}, absl::Seconds(99), {}));
   EXPECT_FALSE(MustLinger({kCalling, false, /*unsaved=*/true}, absl::Seconds(100), {}));
-  EXPECT_FALSE(MustLinger({absl::Seconds(1), false, /*unsaved=*/true}, absl::Seconds(5), {}));
+}
+
+TEST(DepartureTest, ASlowChiefIsNotTakenForEndedWhileItsSnapshotIsMissing) {
+  EXPECT_TRUE(MustLinger({absl::Seconds(4.9), false, /*unsaved=*/true}, absl::Seconds(6), {}));
+  EXPECT_FALSE(MustLinger({absl::Seconds(5), false, /*unsaved=*/true}, absl::Seconds(6), {}));
+  EXPECT_FALSE(MustLinger({absl::Seconds(1), true, /*unsaved=*/true}, absl::Seconds(6), {}));
 }
 
 TEST(DepartureTest, GoesWhateverTheChiefDoes) {
@@ -67,7 +72,7 @@ TEST(DepartureTest, LeavesAChiefThatIsAwayWithWhatIsUnsaved) {
   const StopSignal end;
   LingerForChief(
       [] {
-        return ChiefSign{absl::Seconds(1), false, /*unsaved=*/true};
+        return ChiefSign{absl::Seconds(5), false, /*unsaved=*/true};
       },
       [] { return false; }, {}, Clock::Real(), end);
 }
