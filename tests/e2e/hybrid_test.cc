@@ -27,14 +27,15 @@ using testing::Not;
 
 constexpr int kSteps = 1500;
 
-// A chief that does not train, a parameter server and workers.
+// A chief that does not train (or none, and worker 0 leads), a parameter server and workers.
 class HybridJob : public Job {
  public:
   explicit HybridJob(const std::string& more = "")
       : HybridJob(HybridConfig(kSteps, absl::StrCat(kHybridPlacement, more)), kSteps,
                   /*workers=*/2) {}
-  HybridJob(const std::string& config, int steps, int workers)
-      : Job({.ps = 1, .workers = workers, .evaluator = Evaluator::kNone}, config), steps_(steps) {}
+  HybridJob(const std::string& config, int steps, int workers, bool chief = true)
+      : Job({.chief = chief, .ps = 1, .workers = workers, .evaluator = Evaluator::kNone}, config),
+        steps_(steps) {}
 
   void ExpectTrained() const {
     EXPECT_EQ(*DoneStep(model_dir()), steps_);
@@ -61,6 +62,22 @@ TEST(HybridJobTest, TheTableIsOnTheServerAndTheVariablesAreOnTheWorkers) {
   EXPECT_THAT(shards, ElementsAre("a server: 256 partitions of rows, no variables",
                                   "worker-0: 0 partitions of rows, variables",
                                   "worker-1: 0 partitions of rows, variables"));
+}
+
+TEST(HybridJobTest, WorkerZeroLeadsAndHostsWithoutAChief) {
+  HybridJob job(HybridConfig(kSteps, kHybridPlacement), kSteps, /*workers=*/2, /*chief=*/false);
+  job.StartAll();
+  job.WaitForStep(WorkerTask(0), 110);
+  job.Kill(WorkerTask(0));
+  job.Start(WorkerTask(0));
+  job.ExpectAllDone();
+  job.ExpectTrained();
+  EXPECT_THAT(job.Log(WorkerTask(0)), HasSubstr("adopting the running job at step "));
+  // It was the only host of its shard, and nobody else lost anything.
+  EXPECT_THAT(job.Log(WorkerTask(0)),
+              HasSubstr("shard-1 of worker-0 has been restarted and restored from "));
+  EXPECT_THAT(job.Log(WorkerTask(0)), Not(HasSubstr("ps-0 has been restarted")));
+  EXPECT_THAT(job.Log(WorkerTask(0)), Not(HasSubstr("of worker-1 has been restarted")));
 }
 
 TEST(HybridJobTest, AKilledWorkersShardGoesToTheOther) {
