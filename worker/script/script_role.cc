@@ -140,7 +140,7 @@ absl::Status RunAgentRole(const RoleContext& context, const AgentFlags& flags, S
                    "none");
   }
   if (!ShardLayout(context.config, context.cluster).hosts().empty()) {
-    return Refused("placement.groups", "PS alone where workers are scripts", "WORKERS");
+    return Refused("placement.groups", "PS alone", "WORKERS");
   }
   StopSignal gone(stop);
   ASSIGN_OR_RETURN(const std::unique_ptr<ScriptSocket> script,

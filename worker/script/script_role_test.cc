@@ -40,6 +40,21 @@ TEST(AgentRoleTest, NeedsParameterServers) {
                 "where a script is a worker, found none"));
 }
 
+TEST(AgentRoleTest, HoldsNoVariablesOfTheJob) {
+  RoleContext context = ContextOfLayers();
+  context.cluster.self = context.self;
+  context.cluster.distributed = true;
+  context.cluster.ps = {{0, "ps:1"}};
+  context.cluster.workers = {{0, "worker:1"}};
+  v1::PlacementConfig::Group* const group = context.config.mutable_placement()->add_groups();
+  group->set_variables("*");
+  group->set_on(v1::PlacementConfig::Group::WORKERS);
+  StopSignal stop;
+  EXPECT_EQ(RunAgentRole(context, {}, &stop),
+            absl::InvalidArgumentError("placement.groups: expected PS alone where a script is a "
+                                       "worker, found WORKERS"));
+}
+
 std::string RefusalOf(const RoleContext& context, int64_t records, bool hold_values = false) {
   StopSignal stop;
   ScriptPeer script;
