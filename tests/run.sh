@@ -305,6 +305,7 @@ fuzz_tests() {
     omit "fuzzers"
     return
   fi
+  local minutes=  # What begins is asked for its result.
   for program in "$folder"/tests/*_fuzz; do
     name=$(basename "$program" _fuzz)
     while [[ $(jobs -rp | wc -l) -ge $(nproc) ]]; do
