@@ -101,8 +101,10 @@ TEST(CollectiveTest, StoppedAtOnceAndStartedAgainItLosesNoStep) {
 // As when its node is drained. No snapshot has what its shard holds, and two hosts have no
 // replicas.
 TEST(CollectiveTest, AWorkerThatIsStoppedAloneHandsItsShardOver) {
+  // It leaves within two seconds: the job must take longer.
+  constexpr int kManySteps = 3000;
   const std::string config = absl::StrReplaceAll(
-      JobConfig(kLongSteps),
+      JobConfig(kManySteps),
       {{"save_steps: 100", "save_steps: 100000"}, {"batch_size: 32", "batch_size: 240"}});
   CollectiveJob job(config, /*chief=*/false, Job::Evaluator::kNone);
   job.StartAll();
@@ -112,7 +114,7 @@ TEST(CollectiveTest, AWorkerThatIsStoppedAloneHandsItsShardOver) {
   EXPECT_THAT(job.Log(job.leader()),
               HasSubstr("shard-1 of worker-1 is from now on shard-1 of worker-0"));
   job.ExpectAllDoneBut({WorkerTask(1)});
-  job.ExpectTrained(kLongSteps);
+  job.ExpectTrained(kManySteps);
   EXPECT_THAT(job.Log(job.leader()), Not(HasSubstr("restored from")));
 }
 
