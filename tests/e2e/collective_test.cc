@@ -220,7 +220,8 @@ class ScaledJob : public CollectiveJob {
 };
 
 TEST(CollectiveTest, ScaledWhileItTrainsItLosesNothing) {
-  ScaledJob job(SlowConfig());
+  const std::string config = SlowConfig(/*steps=*/2000);
+  ScaledJob job(config);
   // Two processes, each the home of a shard.
   job.StartIn(1, kChiefTask);
   job.StartIn(1, WorkerTask(0));
@@ -243,7 +244,7 @@ TEST(CollectiveTest, ScaledWhileItTrainsItLosesNothing) {
   job.WaitForLog(kChiefTask, "shard-1 of chief-0 is from now on shard-1 of worker-0");
   job.ExpectAllDoneBut({WorkerTask(2)});
   EXPECT_THAT(job.Log(WorkerTask(1)), HasSubstr("training on cpu"));
-  ExpectNothingLost(job, SlowConfig(), /*workers=*/1);
+  ExpectNothingLost(job, config, /*workers=*/1);
 }
 
 TEST(CollectiveTest, AJobWaitsWhileTooFewTrain) {

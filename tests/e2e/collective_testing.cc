@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "core/base/file.h"
+#include "core/config/train_config.h"
 #include "gmock/gmock.h"
 #include "keelson/v1/train_config.pb.h"
 #include "tests/e2e/job_config.h"
@@ -30,10 +31,17 @@ std::string UndisturbedModel(const std::string& config, int workers) {
   return job->model_dir();
 }
 
-v1::TrainConfig FinalModelIn(const std::string& model_dir) {
+int StepsOf(const std::string& config) {
+  const absl::StatusOr<v1::TrainConfig> parsed =
+      ParseTrainConfig(config, "the job's configuration");
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  return static_cast<int>(parsed->train().max_steps());
+}
+
+v1::TrainConfig FinalModelIn(const std::string& model_dir, int steps) {
   v1::TrainConfig config;
   config.mutable_checkpoint()->set_model_dir(model_dir);
-  config.mutable_train()->set_max_steps(kLongSteps);
+  config.mutable_train()->set_max_steps(steps);
   return config;
 }
 
@@ -65,24 +73,25 @@ nlohmann::json CollectiveJob::ReadJson(const std::string& file) const {
   return nlohmann::json::parse(ReadFile(JoinPath(model_dir(), file)).value_or(""), nullptr, false);
 }
 
-std::string EvenConfig() {
-  return absl::StrReplaceAll(JobConfig(kLongSteps), {{"train_records: 1000", "train_records: 960"},
-                                                     {"layers { relu {} }", "layers { tanh {} }"}});
+std::string EvenConfig(int steps) {
+  return absl::StrReplaceAll(JobConfig(steps), {{"train_records: 1000", "train_records: 960"},
+                                                {"layers { relu {} }", "layers { tanh {} }"}});
 }
 
-std::string SlowConfig() {
-  return absl::StrReplaceAll(EvenConfig(), {{"batch_size: 32", "batch_size: 240"}});
+std::string SlowConfig(int steps) {
+  return absl::StrReplaceAll(EvenConfig(steps), {{"batch_size: 32", "batch_size: 240"}});
 }
 
 void ExpectNothingLost(const CollectiveJob& job, const std::string& config, int workers,
                        double tolerance) {
-  job.ExpectTrained(kLongSteps);
+  const int steps = StepsOf(config);
+  job.ExpectTrained(steps);
   for (const Task& task : job.Trainers()) {
     EXPECT_THAT(job.Log(task), Not(HasSubstr("restored from"))) << task.ToString();
     EXPECT_THAT(job.Log(task), Not(HasSubstr("from the snapshot"))) << task.ToString();
   }
-  const ModelDifference difference =
-      DifferenceOf(FinalModelIn(job.model_dir()), FinalModelIn(UndisturbedModel(config, workers)));
+  const ModelDifference difference = DifferenceOf(
+      FinalModelIn(job.model_dir(), steps), FinalModelIn(UndisturbedModel(config, workers), steps));
   EXPECT_LT(difference.relative, tolerance);
 }
 

@@ -29,13 +29,12 @@ class CollectiveJob : public Job {
   const Task leader_;
 };
 
-// A job of kLongSteps whose steps are all of the same size, and whose model has no threshold: sums
-// are added in the order of arrival, and one that differs in its last bit makes a ReLU of another
-// step flip.
-std::string EvenConfig();
+// A job whose steps are all of the same size, and whose model has no threshold: sums are added in
+// the order of arrival, and one that differs in its last bit makes a ReLU of another step flip.
+std::string EvenConfig(int steps = kLongSteps);
 
 // The same with steps that take long enough for processes to come and go meanwhile.
-std::string SlowConfig();
+std::string SlowConfig(int steps = kLongSteps);
 
 // Nothing was lost: no snapshot was read, and the model is what a job of a chief and so many
 // workers makes to which nothing happened.
