@@ -6,7 +6,7 @@ usage() {
   cat << 'USAGE'
 usage: tests/run.sh [--all] [--preset release|asan|tsan|fuzz]... [--label LABEL] [--minutes N]
   without flags: format, layers and includes; every test of the release build; the Python tests; a
-  soak of one minute and a search of schedules of half a minute; the dashboard in a browser (screenshots:
+  soak of one minute and a search of 2,000 schedules; the dashboard in a browser (screenshots:
   build/dashboard)
   --all       also what only a change can break that a release build does not show: the unit and
               integration tests under the address, undefined-behaviour and thread sanitizers, each
@@ -376,7 +376,7 @@ for preset in "${presets[@]}"; do
     check "ps_bench --quick" quick_benchmark
     check "soak of a minute" tests/soak.sh 1
     # The same schedules each time, so that a failure is one of the change; others by hand.
-    check "search of half a minute" tests/search.sh 30 1
+    check "search of 2,000 schedules" tests/search.sh 60 1 "" 2000
     dashboard_tests
     # With the programs: their flags are compared with what manifests and launcher say.
     python_tests tests/interop
