@@ -175,7 +175,7 @@ class TrainingJob:
     # A PyTorchJob sets it to "2" or "auto", the torch policy of a TrainJob to what it makes of that; None: it is not
     # set, and a TrainJob's pods do not get the torch policy's variables.
     nproc_per_node: Optional[str] = None
-    # Of a TrainJob alone.
+    # Only a TrainJob has other rules than the default ones.
     job_set: JobSetRules = JobSetRules()
 
     def replicas(self, replica_type: str) -> int:
@@ -192,6 +192,12 @@ class TrainingJob:
             for replica_type, spec in self.replica_specs.items()
         }
         return replace(self, replica_specs=specs)
+
+    def with_suspend(self, suspend: bool) -> "TrainingJob":
+        """ValueError: it is suspended already, or is not suspended."""
+        if self.run_policy.suspend == suspend:
+            raise ValueError(f"job {self.name} is {'suspended already' if suspend else 'not suspended'}")
+        return replace(self, run_policy=replace(self.run_policy, suspend=suspend))
 
     def chief_type(self) -> Optional[str]:
         """"Chief" or "Master"; None where the first worker or node leads the job."""

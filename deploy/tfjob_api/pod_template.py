@@ -7,7 +7,7 @@ from . import schema
 from .containers import ContainerReader
 from .fields import FieldReader
 from .job_kind import TF_JOB, JobKind
-from .model import Container, Volume, VolumeFile
+from .model import Container, ReplicaSpec, Volume, VolumeFile
 from .names import read_claim_name, read_file_path, read_host_path, read_label
 from .pod_rules import pod_warnings
 
@@ -31,6 +31,21 @@ class PodTemplate:
     restart_policy: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+
+    def of_replicas(self, replica_type: str, replicas: int, restart_policy: str, kind: JobKind) -> ReplicaSpec:
+        """So many pods of this template, of a job of this kind."""
+        return ReplicaSpec(
+            type=replica_type,
+            replicas=replicas,
+            restart_policy=restart_policy,
+            container=self.container,
+            init_containers=self.init_containers,
+            volumes=self.volumes,
+            grace_seconds=self.grace_seconds,
+            labels=self.labels,
+            annotations=self.annotations,
+            kind=kind,
+        )
 
 
 class PodTemplateReader:

@@ -257,15 +257,4 @@ class _JobReader:
                 f"{where}.template.spec.restartPolicy",
                 f"the operator overwrites {pod.restart_policy} with {policy}{unset}",
             )
-        return ReplicaSpec(
-            type=replica_type,
-            replicas=1 if replicas is None else replicas,
-            restart_policy=policy,
-            container=pod.container,
-            init_containers=pod.init_containers,
-            volumes=pod.volumes,
-            grace_seconds=pod.grace_seconds,
-            labels=pod.labels,
-            annotations=pod.annotations,
-            kind=self._kind,
-        )
+        return pod.of_replicas(replica_type, 1 if replicas is None else replicas, policy, self._kind)

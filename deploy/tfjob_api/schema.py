@@ -18,7 +18,7 @@ RUN_POLICY = tuple("""
 
 REPLICA_SPEC = ("replicas", "restartPolicy", "template")
 
-# Of a TrainJob and of what its runtime has.
+# These are fields of a TrainJob and of its runtime.
 TRAIN_JOB_SPEC = tuple("""
     annotations initializer labels managedBy podTemplateOverrides runtimeRef suspend trainer
     """.split())

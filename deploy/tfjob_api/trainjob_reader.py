@@ -92,19 +92,7 @@ class TrainJobReader:
         _override(container, trainer)
         replicas = self._read_number(job_name, trainer)
         pod = PodTemplateReader(runtime.fields, TRAIN_JOB).read(template, job_set.where)
-        spec = ReplicaSpec(
-            type=_NODE_TYPE,
-            replicas=replicas,
-            restart_policy=job_set.restart_policy,
-            container=pod.container,
-            init_containers=pod.init_containers,
-            volumes=pod.volumes,
-            grace_seconds=pod.grace_seconds,
-            labels=pod.labels,
-            annotations=pod.annotations,
-            kind=TRAIN_JOB,
-        )
-        return container, spec
+        return container, pod.of_replicas(_NODE_TYPE, replicas, job_set.restart_policy, TRAIN_JOB)
 
     def _node_container(self, template: Dict[str, Any]) -> Dict[str, Any]:
         fields = self._runtime.fields

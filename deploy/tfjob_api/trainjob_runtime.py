@@ -17,7 +17,7 @@ PROCESS_WORDS = ("auto", "cpu", "gpu")
 
 @dataclass(frozen=True)
 class Runtime:
-    # Of the file that it stands in.
+    # Errors in the runtime name the file that it stands in.
     fields: FieldReader
     # "ClusterTrainingRuntime torch": errors begin with it.
     title: str

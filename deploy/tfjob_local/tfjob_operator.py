@@ -1,7 +1,6 @@
 """The emulated training operator: one job's pods and conditions, as pods come, run, fail and end."""
 
 import copy
-from dataclasses import replace
 from typing import Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from tfjob_api.model import ReplicaSpec, TrainingJob
@@ -84,16 +83,12 @@ class Operator:
         self._expect_unfinished()
         if not self._version.knows_suspend:
             raise ValueError(f"operator {self._version} cannot suspend a job; 1.7 and newer can")
-        if self.job.run_policy.suspend:
-            raise ValueError(f"job {self.job.name} is suspended already")
-        self._set_suspend(True)
+        self.job = self.job.with_suspend(True)
 
     def resume(self) -> None:
         """ValueError: the job has finished, or is not suspended."""
         self._expect_unfinished()
-        if not self.job.run_policy.suspend:
-            raise ValueError(f"job {self.job.name} is not suspended")
-        self._set_suspend(False)
+        self.job = self.job.with_suspend(False)
 
     def stopped(self, how: str) -> None:
         """Its user has ended an unfinished job, whose pods have ended. `how`: "stopped by SIGTERM"."""
@@ -233,9 +228,6 @@ class Operator:
         if number < (1 if leads else 0):
             least = "1 replica or more, as worker 0 leads the job" if leads else "0 replicas or more"
             raise ValueError(f"{replica_type}: expected {least}; found {number}")
-
-    def _set_suspend(self, suspend: bool) -> None:
-        self.job = replace(self.job, run_policy=replace(self.job.run_policy, suspend=suspend))
 
     def _expect_unfinished(self) -> None:
         if self.finished:

@@ -5,7 +5,7 @@ or fails, too. What is no rule of theirs: a replica that fails again and again, 
 fail the job, as of every kind.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Callable, Iterable, Mapping, Optional, Sequence, Set
 
 from tfjob_api.job_set import (
@@ -53,7 +53,7 @@ class _Attempt:
 
 @dataclass(frozen=True)
 class _JobFailure:
-    # Of the Job's condition.
+    # The Job's condition has this reason and this message.
     reason: str
     message: str
     pod: Optional[FailedPod] = None
@@ -110,15 +110,11 @@ class TrainJobOperator:
 
     def suspend(self) -> None:
         self._expect_unfinished()
-        if self.job.run_policy.suspend:
-            raise ValueError(f"job {self.job.name} is suspended already")
-        self._set_suspend(True)
+        self.job = self.job.with_suspend(True)
 
     def resume(self) -> None:
         self._expect_unfinished()
-        if not self.job.run_policy.suspend:
-            raise ValueError(f"job {self.job.name} is not suspended")
-        self._set_suspend(False)
+        self.job = self.job.with_suspend(False)
 
     def stopped(self, how: str) -> None:
         self.status.nodes = NodeCounts(self.job.replicas(self._node))
@@ -268,9 +264,6 @@ class TrainJobOperator:
 
     def _write(self, condition_type: str, why: str, message: str, status: bool = True) -> None:
         self.status.update(condition_type, why, message, self._clock(), status)
-
-    def _set_suspend(self, suspend: bool) -> None:
-        self.job = replace(self.job, run_policy=replace(self.job.run_policy, suspend=suspend))
 
     def _expect_unfinished(self) -> None:
         if self.finished:
