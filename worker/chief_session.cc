@@ -15,6 +15,9 @@ namespace keelson {
 namespace {
 
 constexpr int64_t kLongPollSeconds = 1;
+// How long a worker computes a synchronous step before it asks for more work without having done
+// it: a chief that has lost others may have some.
+constexpr absl::Duration kLongestRoundWait = absl::Seconds(1);
 // A chief that asks for longer pauses would lose its workers.
 constexpr absl::Duration kLongestHeartbeat = absl::Seconds(5);
 constexpr char kWaiting[] = "waiting for the chief";
@@ -167,10 +170,13 @@ std::optional<Ticket> ChiefSession::Ready() {
 
 absl::StatusOr<std::optional<Ticket>> ChiefSession::AcquireLease() {
   while (true) {
+    if (in_round_) AwaitRoundDone();
+    RETURN_IF_ERROR(status());
     v1::AcquireWorkResponse response;
     RETURN_IF_ERROR(Acquire(&response));
     if (response.lease_id() != 0) {
       for (const Ticket& ticket : TicketsOf(response)) tickets_.push_back(ticket);
+      in_round_ = !tickets_.empty() && tickets_.back().attempt != 0;
       // None of the tickets of the lease before is left, and what they name is read.
       if (options_.stream != nullptr) {
         options_.stream->SetFiles(std::vector<v1::StreamFile>(response.stream_files().begin(),
@@ -181,6 +187,11 @@ absl::StatusOr<std::optional<Ticket>> ChiefSession::AcquireLease() {
     if (response.phase() == v1::FAILED) return ChiefGaveUp();
     if (response.phase() > v1::TRAINING) return std::nullopt;
   }
+}
+
+void ChiefSession::AwaitRoundDone() {
+  const StopCallback wake(&ended_, [this] { progress_->Wake(); });
+  progress_->WaitUntilDone(kLongestRoundWait);
 }
 
 absl::Status ChiefSession::Acquire(v1::AcquireWorkResponse* response) {

@@ -113,6 +113,9 @@ class ChiefSession : public TicketSource {
   // registration.
   void AwaitRegistration() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::optional<Ticket>> AcquireLease();
+  // Within a synchronous step the chief hardly has more work before this is done, so that one call
+  // can report it and ask.
+  void AwaitRoundDone();
   absl::Status Acquire(v1::AcquireWorkResponse* response);
   // False: the answer may be of a chief that is gone, for this worker has registered meanwhile.
   bool Accept(int64_t registrations, const v1::WorkerProgress& report,
@@ -136,6 +139,7 @@ class ChiefSession : public TicketSource {
 
   // Used by Next's thread alone.
   std::deque<Ticket> tickets_;
+  bool in_round_ = false;  // the newest ticket is one of a synchronous step
   uint64_t sequence_ = 0;  // of the newest request for work
 
   ServerNews servers_;

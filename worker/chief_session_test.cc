@@ -205,6 +205,28 @@ TEST_F(ChiefSessionTest, AFinishedLeaseIsToldAtOnce) {
   EXPECT_EQ(chief_.sums().steps(), 2);
 }
 
+TEST_F(ChiefSessionTest, ASynchronousStepIsToldWithoutAwaitingAHeartbeat) {
+  ChiefSession::Options options = MakeOptions();
+  options.heartbeat_interval = absl::Hours(1);
+  ChiefSession session(options, &chief_, &progress_, &clock_, &stop_);
+  for (const uint64_t id : {50, 51}) chief_.AddSynchronousLease(id, 0, 1, /*contested=*/false);
+  ASSERT_EQ(session.Join(), absl::OkStatus());
+  const Ticket first = (*session.Next()).value();
+  Thread trains([&] { Finish(first); });
+  EXPECT_EQ((*session.Next()).value().lease_id, 51u);
+  trains.Join();
+  chief_.AwaitCompleted(50, 1);
+}
+
+TEST_F(ChiefSessionTest, StopEndsTheWaitForASynchronousStep) {
+  chief_.AddSynchronousLease(50, 0, 1, /*contested=*/false);
+  chief_.Withhold(true);
+  Join();
+  NextTicket();
+  stop_.Raise();
+  EXPECT_EQ(session_.Next().status().code(), absl::StatusCode::kCancelled);
+}
+
 TEST_F(ChiefSessionTest, ARequestThatIsSentAgainKeepsItsNumber) {
   chief_.AddLease(50, 0, 1);
   chief_.AddLease(51, 1, 1);

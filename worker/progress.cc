@@ -77,6 +77,7 @@ void Progress::DropLocked(const Ticket& ticket) {
   // The finished part of the lease remains, and is reported again.
   lease.reported = 0;
   if (lease.tickets.empty()) leases_.erase(found);
+  done_.NotifyAll();
 }
 
 bool Progress::IsValid(const Ticket& ticket) const {
@@ -99,7 +100,7 @@ void Progress::Finish(const FinishedStep& step) {
   const auto found = leases_.find(step.ticket.lease_id);
   if (found == leases_.end() || found->second.finished()) return;
   ++found->second.completed;
-  if (found->second.finished()) SetUrgent();
+  if (found->second.finished()) NoteUsedUp();
 }
 
 void Progress::AddNonFiniteLoss() {
@@ -153,40 +154,57 @@ void Progress::Acknowledge(const v1::WorkerProgress& delivered,
     const auto found = leases_.find(progress.lease_id());
     if (found == leases_.end()) continue;
     Lease& lease = found->second;
-    const bool all = progress.completed_steps() == static_cast<int64_t>(lease.tickets.size());
-    if (all && !lease.finished_version.has_value())
-      lease.finished_version = state_versions.current();
+    if (progress.completed_steps() != static_cast<int64_t>(lease.tickets.size())) continue;
+    acknowledged_.emplace(state_versions.current(),
+                          AcknowledgedLease{found->first, std::move(lease)});
+    leases_.erase(found);
   }
   ForgetStored(state_versions.stored());
 }
 
+namespace {
+
+template <typename Lease>
+v1::HeldLease ToHeldLease(uint64_t id, const Lease& lease) {
+  v1::HeldLease claim;
+  claim.set_lease_id(id);
+  claim.set_completed_steps(lease.completed);
+  for (const Ticket& ticket : lease.tickets) *claim.add_tickets() = ToStepTicket(ticket);
+  return claim;
+}
+
+}  // namespace
+
 std::vector<v1::HeldLease> Progress::Held() const {
   MutexLock lock(&mu_);
   std::vector<v1::HeldLease> held;
-  for (const auto& [id, lease] : leases_) {
-    v1::HeldLease& claim = held.emplace_back();
-    claim.set_lease_id(id);
-    claim.set_completed_steps(lease.completed);
-    for (const Ticket& ticket : lease.tickets) *claim.add_tickets() = ToStepTicket(ticket);
+  for (const auto& [version, known] : acknowledged_) {
+    held.push_back(ToHeldLease(known.id, known.lease));
   }
+  for (const auto& [id, lease] : leases_) held.push_back(ToHeldLease(id, lease));
   return held;
 }
 
 void Progress::Keep(const std::vector<v1::HeldLease>& held, const v1::RegisterResponse& answer) {
   MutexLock lock(&mu_);
+  const std::set<uint64_t> kept(answer.kept_leases().begin(), answer.kept_leases().end());
   std::set<uint64_t> finished;
   for (const v1::HeldLease& claim : held) {
     if (claim.completed_steps() == claim.tickets_size()) finished.insert(claim.lease_id());
   }
-  const std::set<uint64_t> kept(answer.kept_leases().begin(), answer.kept_leases().end());
-  std::erase_if(leases_, [&](const auto& entry) {
-    return !kept.contains(entry.first) && !finished.contains(entry.first);
-  });
-  for (auto& [id, lease] : leases_) {
-    const bool told = finished.contains(id);
-    lease.reported = told ? lease.completed : 0;
-    lease.finished_version =
-        told ? std::optional<uint64_t>(answer.state_versions().current()) : std::nullopt;
+  std::map<uint64_t, Lease> all = std::exchange(leases_, {});
+  for (auto& [version, known] : std::exchange(acknowledged_, {})) {
+    all.emplace(known.id, std::move(known.lease));
+  }
+  for (auto& [id, lease] : all) {
+    if (finished.contains(id)) {
+      lease.reported = lease.completed;
+      acknowledged_.emplace(answer.state_versions().current(),
+                            AcknowledgedLease{id, std::move(lease)});
+    } else if (kept.contains(id)) {
+      lease.reported = 0;
+      leases_.emplace(id, std::move(lease));
+    }
   }
   ForgetStored(answer.state_versions().stored());
   SetUrgent();
@@ -196,17 +214,29 @@ void Progress::DropLeases() {
   MutexLock lock(&mu_);
   ++totals_.ended_memberships;
   leases_.clear();
+  acknowledged_.clear();
+  done_.NotifyAll();
 }
 
 void Progress::ForgetStored(uint64_t stored) {
-  std::erase_if(leases_, [&](const auto& entry) {
-    return entry.second.finished_version.has_value() && *entry.second.finished_version <= stored;
-  });
+  acknowledged_.erase(acknowledged_.begin(), acknowledged_.upper_bound(stored));
+}
+
+bool Progress::AnyLeft() const {
+  return std::any_of(leases_.begin(), leases_.end(),
+                     [](const auto& entry) { return !entry.second.finished(); });
+}
+
+void Progress::NoteUsedUp() {
+  if (waiting_until_done_ == 0) return SetUrgent();
+  // A lease of several that is not the last one is told with the next heartbeat.
+  if (!AnyLeft()) done_.NotifyAll();
 }
 
 void Progress::SetUrgent() {
   urgent_ = true;
   changed_.NotifyAll();
+  done_.NotifyAll();
 }
 
 WorkerTotals Progress::totals() const {
@@ -217,6 +247,14 @@ WorkerTotals Progress::totals() const {
 void Progress::WaitForUrgent(absl::Duration timeout) {
   MutexLock lock(&mu_);
   if (!urgent_) changed_.WaitFor(&mu_, timeout);
+}
+
+void Progress::WaitUntilDone(absl::Duration timeout) {
+  MutexLock lock(&mu_);
+  ++waiting_until_done_;
+  // An early end does no harm: the caller then asks as without the wait.
+  if (AnyLeft() && !urgent_) done_.WaitFor(&mu_, timeout);
+  --waiting_until_done_;
 }
 
 void Progress::Wake() {

@@ -83,6 +83,10 @@ class Progress {
   // Waits until something must be reported at once (a lease is used up, a loss is not finite),
   // until Wake, or for `timeout`.
   void WaitForUrgent(absl::Duration timeout);
+  // Waits until no ticket is left to be done, until something else must be reported at once, until
+  // Wake, or for `timeout`. The caller reports next, so that a lease that is used up meanwhile
+  // wakes it alone, and not who is in WaitForUrgent.
+  void WaitUntilDone(absl::Duration timeout);
   void Wake();
 
  private:
@@ -90,20 +94,31 @@ class Progress {
     std::vector<Ticket> tickets;
     int64_t completed = 0;
     int64_t reported = 0;
-    // Set when the chief has acknowledged the finished lease: the version of the job state that has
-    // it.
-    std::optional<uint64_t> finished_version;
 
     bool finished() const { return completed == static_cast<int64_t>(tickets.size()); }
   };
+  struct AcknowledgedLease {
+    uint64_t id = 0;
+    Lease lease;
+  };
 
   void DropLocked(const Ticket& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool AnyLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ForgetStored(uint64_t stored) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A lease has no ticket left that is to be done.
+  void NoteUsedUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetUrgent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   mutable Mutex mu_;
-  CondVar changed_;
+  CondVar changed_;  // urgent_
+  CondVar done_;     // for WaitUntilDone
+  // Those that are not in acknowledged_.
   std::map<uint64_t, Lease> leases_ ABSL_GUARDED_BY(mu_);
+  // Finished leases that the chief has acknowledged, by the version of the job state that has them.
+  // A fast job has thousands, which no report looks at.
+  std::multimap<uint64_t, AcknowledgedLease> acknowledged_ ABSL_GUARDED_BY(mu_);
+  // Threads in WaitUntilDone.
+  int waiting_until_done_ ABSL_GUARDED_BY(mu_) = 0;
   // Without leases.
   v1::WorkerProgress unreported_ ABSL_GUARDED_BY(mu_);
   WorkerTotals totals_ ABSL_GUARDED_BY(mu_);

@@ -349,6 +349,35 @@ TEST(ProgressTest, ALossThatIsNotFiniteIsUrgent) {
   trains.join();
 }
 
+TEST(ProgressTest, WhoWaitsUntilAllIsDoneReportsIt) {
+  Progress progress;
+  progress.AddLease(7, Tickets(7, 2));
+  progress.Finish(StepOf(7));
+  std::thread trains([&] { progress.Finish(StepOf(7)); });
+  v1::WorkerProgress report;
+  while (Leases(report)[7] != 2) {
+    progress.WaitUntilDone(absl::Hours(1));
+    report = progress.Take();
+  }
+  trains.join();
+  progress.WaitUntilDone(absl::Hours(1));
+}
+
+TEST(ProgressTest, ADroppedTicketIsNotWaitedFor) {
+  Progress progress;
+  progress.AddLease(7, Tickets(7, 1));
+  std::thread trains([&] { progress.Drop(TicketOf(7)); });
+  while (progress.IsValid(TicketOf(7))) progress.WaitUntilDone(absl::Hours(1));
+  trains.join();
+}
+
+TEST(ProgressTest, WhatIsUrgentEndsTheWaitUntilAllIsDone) {
+  Progress progress;
+  progress.AddLease(7, Tickets(7, 1));
+  progress.AddNonFiniteLoss();
+  progress.WaitUntilDone(absl::Hours(1));
+}
+
 TEST(ProgressTest, AWakeIsNotMissed) {
   Progress progress;
   progress.Wake();
