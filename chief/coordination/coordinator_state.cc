@@ -124,6 +124,7 @@ void CoordinatorState::WaitAsMember(absl::Duration until) {
 void CoordinatorState::Wake() {
   MutexLock lock(&mu);
   changed.NotifyAll();
+  round_staged.NotifyAll();
 }
 
 void CoordinatorState::WakeMembers() {
@@ -135,14 +136,19 @@ void CoordinatorState::WakeMembers() {
 
 void CoordinatorState::WakeAll() {
   changed.NotifyAll();
+  round_staged.NotifyAll();
   WakeMembers();
 }
 
-void CoordinatorState::WakeAfterReport(bool may_free_work) {
+void CoordinatorState::WakeAfterSteps() {
   const bool steps_reached =
       !awaited_steps.empty() && training->Reached(*awaited_steps.begin(), WorkersAway());
-  if (steps_reached || training->work().Idle() || training->work().StagedRound().has_value())
-    changed.NotifyAll();
+  if (steps_reached || (awaiting_idle > 0 && training->work().Idle())) changed.NotifyAll();
+}
+
+void CoordinatorState::WakeAfterReport(bool may_free_work) {
+  WakeAfterSteps();
+  if (training->work().StagedRound().has_value()) round_staged.NotifyAll();
   if (may_free_work) WakeMembers();
 }
 

@@ -7,9 +7,9 @@
 // PersistedState), done by a thread of the chief, and reported back (HandOn, RoundCommitted,
 // NoteStored).
 //
-// Three conditions are waited for: `changed` by the chief's calls, `members_changed` by calls of
-// members, and `requests_due` by the one thread that answers requests without a thread. Whoever
-// changes something wakes those who may wait for it. Thousands of members report some times a
+// Four conditions are waited for: `changed` by the chief's calls, `round_staged` by the one thread
+// that commits rounds, `members_changed` by calls of members, and `requests_due` by the one thread
+// that answers requests without a thread. Whoever changes something wakes those who may wait for it. Thousands of members report some times a
 // second, and as many may wait, so that a report wakes only those for whom it changes something.
 #ifndef KEELSON_CHIEF_COORDINATION_COORDINATOR_STATE_H_
 #define KEELSON_CHIEF_COORDINATION_COORDINATOR_STATE_H_
@@ -102,6 +102,9 @@ struct CoordinatorState {
   void WakeMembers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   // Wakes all calls.
   void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
+  // Wakes the chief's calls, but not who commits rounds, for which steps that are done have changed
+  // something.
+  void WakeAfterSteps() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   // Wakes those calls for which a report has changed something. `may_free_work`: others may get
   // work since.
   void WakeAfterReport(bool may_free_work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
@@ -111,6 +114,7 @@ struct CoordinatorState {
 
   Mutex mu;
   CondVar changed;
+  CondVar round_staged;
   CondVar members_changed;
   CondVar requests_due;
   Membership membership ABSL_GUARDED_BY(mu);
@@ -124,6 +128,8 @@ struct CoordinatorState {
   bool resumed ABSL_GUARDED_BY(mu) = false;
   // What the calls that wait for steps wait for.
   std::multiset<int64_t> awaited_steps ABSL_GUARDED_BY(mu);
+  // The calls that wait until no work is under way.
+  int awaiting_idle ABSL_GUARDED_BY(mu) = 0;
   // Memberships that are over, of which the servers have not been told.
   std::vector<uint64_t> newly_ended ABSL_GUARDED_BY(mu);
   SnapshotRecord snapshots ABSL_GUARDED_BY(mu);

@@ -75,11 +75,12 @@ bool JobControl::PauseWork(absl::Duration timeout) {
   MutexLock lock(&state_->mu);
   const absl::Duration until = state_->clock->Monotonic() + timeout;
   state_->training->work().Pause();
-  while (!state_->training->work().Idle()) {
-    if (state_->clock->Monotonic() >= until) return false;
+  ++state_->awaiting_idle;
+  while (!state_->training->work().Idle() && state_->clock->Monotonic() < until) {
     state_->WaitUntil(until);
   }
-  return true;
+  --state_->awaiting_idle;
+  return state_->training->work().Idle();
 }
 
 void JobControl::ResumeWork() {

@@ -16,14 +16,15 @@ std::optional<RoundQueue::Round> RoundQueue::WaitForRound(absl::Duration max_wai
     if (state_->clock->Monotonic() >= until || (stop != nullptr && stop->raised())) {
       return std::nullopt;
     }
-    state_->WaitUntil(until);
+    state_->clock->WaitUntil(&state_->mu, &state_->round_staged, until);
   }
 }
 
 void RoundQueue::RoundCommitted(const Round& round) {
   MutexLock lock(&state_->mu);
   if (state_->training.has_value() && state_->training->work().RoundCommitted(round)) {
-    state_->WakeAll();
+    state_->WakeAfterSteps();
+    state_->WakeMembers();
   }
 }
 
