@@ -28,6 +28,9 @@ constexpr timeval kAnyTime = {0, 0};
 // Answers wait for a client that does not read, but not for ever.
 constexpr timeval kAnswerTime = {5, 0};
 
+// How long a call waits to be answered.
+constexpr absl::Duration kLongestWait = absl::Milliseconds(500);
+
 void BoundReceive(int fd, const timeval& time) {
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
 }
@@ -49,10 +52,23 @@ class MemoryServer::Connection {
   }
 
   bool ended() const { return ended_; }
-  // No further call is taken.
-  void Shutdown() { shutdown(fd_, SHUT_RD); }
+  // No further call is taken, and none waits any more.
+  void Shutdown() {
+    shutdown(fd_, SHUT_RD);
+    MutexLock lock(&wait_->mu);
+    wait_->ended = true;
+    wait_->changed.NotifyAll();
+  }
 
  private:
+  // Shared with who wakes a call, which may be later than the connection lives.
+  struct Wait {
+    Mutex mu;
+    CondVar changed;
+    bool woken ABSL_GUARDED_BY(mu) = false;
+    bool ended ABSL_GUARDED_BY(mu) = false;
+  };
+
   void Run() {
     const absl::Status greeted = Greet();
     const absl::Status told = Tell(0, greeted, 0);
@@ -109,6 +125,7 @@ class MemoryServer::Connection {
     }
     ByteRope message;
     message.AppendBorrowed(memory_->data() + request.at, request.bytes);
+    AwaitTurn(method, message);
     ASSIGN_OR_RETURN(const ByteRope answer, method.handle(std::move(message)));
     if (answer.size() > request.answer_room) {
       return absl::ResourceExhaustedError(absl::StrCat(
@@ -122,6 +139,23 @@ class MemoryServer::Connection {
     return answer.size();
   }
 
+  // Waits until the method can answer, but not so long that the client would give the connection
+  // up. It makes no other call meanwhile.
+  void AwaitTurn(const RawMethod& method, const ByteRope& message) const {
+    if (method.may_answer == nullptr) return;
+    const auto wake = [wait = wait_] {
+      MutexLock lock(&wait->mu);
+      wait->woken = true;
+      wait->changed.NotifyAll();
+    };
+    while (!method.may_answer(message, wake)) {
+      MutexLock lock(&wait_->mu);
+      if (!wait_->woken && !wait_->ended) wait_->changed.WaitFor(&wait_->mu, kLongestWait);
+      const bool woken = std::exchange(wait_->woken, false);
+      if (!woken || wait_->ended) return;
+    }
+  }
+
   absl::Status Tell(uint64_t tag, const absl::Status& status, uint64_t bytes) const {
     const MemoryAnswer answer = {tag, static_cast<uint64_t>(status.code()), bytes};
     return SendPacket(fd_, &answer, sizeof(answer),
@@ -133,6 +167,7 @@ class MemoryServer::Connection {
   const AccessGuard* const guard_;
   std::unique_ptr<SealedMemory> memory_;  // the thread's
   std::vector<std::string> claim_;        // likewise: role, job token, authorization, protocol
+  const std::shared_ptr<Wait> wait_ = std::make_shared<Wait>();
   std::atomic<bool> ended_{false};
   Thread thread_;
 };

@@ -41,13 +41,14 @@ Claim Worker() {
 class MemoryServerTest : public testing::Test {
  protected:
   void Serve(std::function<absl::StatusOr<ByteRope>(ByteRope)> handle,
-             const AccessGuard* guard = nullptr) {
+             const AccessGuard* guard = nullptr,
+             std::function<bool(const ByteRope&, std::function<void()>)> may_answer = nullptr) {
     static std::atomic<int> number{0};
     address_ = absl::StrCat("unix-abstract:keelson-test-", getpid(), "-", ++number);
     auto server = MemoryServer::Listen(address_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    server_->Start({{kServed, std::move(handle)}}, guard);
+    server_->Start({{kServed, std::move(handle), std::move(may_answer)}}, guard);
   }
 
   std::unique_ptr<MemoryClient> Connect(size_t calls = 2, const Claim& claim = Worker()) {
@@ -99,6 +100,48 @@ TEST_F(MemoryServerTest, AnswersWhatLiesInTheMemory) {
   const std::string large(50'000, 'x');
   EXPECT_EQ(Call(client.get(), large), "seen: " + large);
   EXPECT_EQ(Call(client.get(), ""), "seen: ");
+}
+
+TEST_F(MemoryServerTest, ACallThatWaitsIsAnsweredWhenItIsWoken) {
+  Mutex mu;
+  CondVar changed;
+  std::function<void()> wakes;
+  Serve([](ByteRope request) -> absl::StatusOr<ByteRope> { return request; }, nullptr,
+        [&, asked = 0](const ByteRope&, std::function<void()> wake) mutable {
+          if (++asked == 3) return true;
+          MutexLock lock(&mu);
+          wakes = std::move(wake);
+          changed.NotifyAll();
+          return false;
+        });
+  const auto client = Connect();
+  EXPECT_TRUE(client->Start(0, RopeOf("a"), 7).ok());
+  for (int i = 0; i < 2; ++i) {
+    std::function<void()> wake;
+    {
+      MutexLock lock(&mu);
+      while (wakes == nullptr) changed.Wait(&mu);
+      wake = std::exchange(wakes, nullptr);
+    }
+    wake();
+  }
+  EXPECT_EQ(Await(client.get())->response.ToString(), "a");
+}
+
+TEST_F(MemoryServerTest, AServerThatStopsDoesNotWait) {
+  std::atomic<bool> waits{false};
+  Serve([](ByteRope) { return absl::UnavailableError("not yet"); }, nullptr,
+        [&](const ByteRope&, std::function<void()>) {
+          waits = true;
+          return false;
+        });
+  const auto client = Connect();
+  EXPECT_TRUE(client->Start(0, RopeOf("a"), 7).ok());
+  while (!waits) std::this_thread::yield();
+  server_->Stop();
+  const auto answer = Await(client.get());
+  const absl::Status ended = answer.ok() ? answer->status : answer.status();
+  EXPECT_TRUE(absl::IsUnavailable(ended)) << ended;
 }
 
 TEST_F(MemoryServerTest, ErrorsAreTheHandlers) {

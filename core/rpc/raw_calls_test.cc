@@ -35,7 +35,11 @@ class EchoServer : public RawPush {
   explicit EchoServer(std::function<absl::StatusOr<ByteRope>(ByteRope)> handle,
                       const std::string& address = "127.0.0.1:0", int threads = 1,
                       RawServing raw = {}) {
-    raw.methods = {{kPush, std::move(handle)}};
+    RawMethod push;
+    if (!raw.methods.empty()) push = raw.methods.front();
+    push.name = kPush;
+    push.handle = std::move(handle);
+    raw.methods = {push};
     raw.threads = threads;
     auto server =
         RpcServer::Start(address, grpc::InsecureServerCredentials(), {this}, std::move(raw));
@@ -105,6 +109,90 @@ TEST(RawCallsTest, ManyCallsAreUnderWayAtATime) {
     EXPECT_TRUE(done->response.ToString() == expected[done->tag]);
     expected.erase(done->tag);
   }
+}
+
+// Calls wait until Open.
+class Gate {
+ public:
+  RawServing Serving() {
+    RawServing raw;
+    raw.methods.emplace_back().may_answer = [this](const ByteRope&, std::function<void()> wake) {
+      MutexLock lock(&mu_);
+      if (open_) return true;
+      waiting_.push_back(std::move(wake));
+      changed_.NotifyAll();
+      return false;
+    };
+    return raw;
+  }
+  void AwaitWaiting(size_t count) {
+    MutexLock lock(&mu_);
+    while (waiting_.size() < count) changed_.Wait(&mu_);
+  }
+  void Open(bool open = true) {
+    std::vector<std::function<void()>> waiting;
+    {
+      MutexLock lock(&mu_);
+      open_ = open;
+      waiting.swap(waiting_);
+    }
+    for (const std::function<void()>& wake : waiting) wake();
+  }
+
+ private:
+  Mutex mu_;
+  CondVar changed_;
+  bool open_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<std::function<void()>> waiting_ ABSL_GUARDED_BY(mu_);
+};
+
+TEST(RawCallsTest, CallsThatWaitAreAnsweredWhenTheyAreWoken) {
+  Gate gate;
+  EchoServer server(Echo, "127.0.0.1:0", 1, gate.Serving());
+  const auto channel = server.Connect();
+  RawCallQueue calls;
+  for (const uint64_t tag : {1, 2}) {
+    calls.Start(channel, kPush, Rope(absl::StrCat(tag)), kLong, tag);
+  }
+  gate.AwaitWaiting(2);
+  gate.Open(/*open=*/false);  // they are asked again, and wait again
+  gate.AwaitWaiting(2);
+  gate.Open();
+  for (int i = 0; i < 2; ++i) {
+    const auto done = calls.Next(kLong);
+    ASSERT_TRUE(done.has_value());
+    EXPECT_TRUE(done->status.ok()) << done->status.error_message();
+    EXPECT_EQ(done->response.ToString(), absl::StrCat(done->tag));
+  }
+}
+
+TEST(RawCallsTest, AServerThatEndsRefusesCallsThatWait) {
+  Gate gate;
+  RawCallQueue calls;
+  {
+    EchoServer server(Echo, "127.0.0.1:0", 1, gate.Serving());
+    calls.Start(server.Connect(), kPush, Rope("x"), kLong, 1);
+    gate.AwaitWaiting(1);
+    server.Shutdown();
+  }
+  const auto done = calls.Next(kLong);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  gate.Open();  // nobody waits
+}
+
+TEST(RawCallsTest, ACallerMayGoWhileItsCallWaits) {
+  Gate gate;
+  EchoServer server(Echo, "127.0.0.1:0", 1, gate.Serving());
+  {
+    RawCallQueue calls;
+    calls.Start(server.Connect(), kPush, Rope("x"), kLong, 1);
+    gate.AwaitWaiting(1);
+  }
+  gate.Open();
+  RawCallQueue calls;
+  calls.Start(server.Connect(), kPush, Rope("y"), kLong, 2);
+  EXPECT_EQ(calls.Next(kLong)->response.ToString(), "y");
 }
 
 TEST(RawCallsTest, AnErrorComesWithItsCodeAndText) {

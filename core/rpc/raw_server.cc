@@ -1,11 +1,13 @@
 #include "core/rpc/raw_server.h"
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/support/byte_buffer.h>
 
 #include <algorithm>
 #include <chrono>
 #include <deque>
 #include <list>
+#include <map>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -26,10 +28,10 @@ constexpr absl::Duration kTendInterval = absl::Milliseconds(100);
 
 }  // namespace
 
-// A call is in the queue as it arrives, then when its request is received, then when its answer is
-// sent.
+// A call is in the queue as it arrives, then when its request is received, perhaps when it need not
+// wait any longer (RawMethod::may_answer), and when its answer is sent.
 struct RawServer::Call {
-  enum class State { kArriving, kReceiving, kAnswered };
+  enum class State { kArriving, kReceiving, kWoken, kAnswered };
 
   State state = State::kArriving;
   const RawMethod* method = nullptr;
@@ -44,23 +46,61 @@ struct RawServer::Call {
   grpc::GenericServerContext context;
   grpc::GenericServerAsyncReaderWriter stream{&context};
   grpc::ByteBuffer request;
+  ByteRope message;  // the request, since it is received
+  grpc::Alarm alarm;
 
  private:
   size_t peer_ = 0;
+};
+
+// The calls of a lane that wait to be answered. Shared with those who wake them, which may be later
+// than the lane lives.
+struct RawServer::Waits {
+  Mutex mu;
+  bool ended ABSL_GUARDED_BY(mu) = false;  // nothing wakes a call any more
+  grpc::ServerCompletionQueue* queue ABSL_GUARDED_BY(mu) = nullptr;
+  uint64_t next_key ABSL_GUARDED_BY(mu) = 0;
+  std::map<uint64_t, Call*> calls ABSL_GUARDED_BY(mu);
+
+  // Puts the call into the lane's queue.
+  void Wake(uint64_t key) {
+    MutexLock lock(&mu);
+    const auto call = calls.find(key);
+    if (ended || call == calls.end()) return;
+    call->second->state = Call::State::kWoken;
+    // In the past: a time that is rounded to later milliseconds would have to be waited for.
+    call->second->alarm.Set(queue, gpr_inf_past(GPR_CLOCK_MONOTONIC), call->second);
+    calls.erase(call);
+  }
 };
 
 // A queue and its thread.
 class RawServer::Lane {
  public:
   Lane(RawServer* server, size_t budget, std::unique_ptr<grpc::ServerCompletionQueue> queue)
-      : server_(server), serving_(server->serving_), budget_(budget), queue_(std::move(queue)) {}
+      : server_(server), serving_(server->serving_), budget_(budget), queue_(std::move(queue)) {
+    MutexLock lock(&waits_->mu);
+    waits_->queue = queue_.get();
+  }
 
   void Start() {
     for (int i = 0; i < kRequestsAhead; ++i) Request();
     thread_ = std::thread([this] { Serve(); });
   }
 
+  // Calls that wait end unanswered.
+  void EndWaits() {
+    std::map<uint64_t, Call*> calls;
+    {
+      MutexLock lock(&waits_->mu);
+      waits_->ended = true;
+      calls.swap(waits_->calls);
+    }
+    for (const auto& [key, call] : calls) Refuse(call, absl::UnavailableError("the server ends"));
+  }
+
   void Shutdown() {
+    EndWaits();
     {
       MutexLock lock(&mu_);
       shut_down_ = true;
@@ -128,6 +168,8 @@ class RawServer::Lane {
         return Admit(call);
       case Call::State::kReceiving:
         return Received(call, ok);
+      case Call::State::kWoken:
+        return Answer(call);
       case Call::State::kAnswered:
         break;
     }
@@ -176,31 +218,53 @@ class RawServer::Lane {
 
   void Received(Call* call, bool ok) {
     receiving_.remove(call);
-    absl::StatusOr<ByteRope> response = ok ? Answer(call) : NoMessage();
-    taken_ -= call->room;
-    if (response.ok()) {
-      call->state = Call::State::kAnswered;
-      const grpc::ByteBuffer answer = MakeByteBuffer(*std::move(response));
-      Begin(call, [&] {
-        call->stream.WriteAndFinish(answer, grpc::WriteOptions(), grpc::Status::OK, call);
-      });
-    } else {
-      Refuse(call, response.status());
-    }
+    const size_t room = call->room;  // the call may be gone when it is answered
+    const absl::Status taken = ok ? Take(call) : NoMessage();
+    taken.ok() ? Answer(call) : Refuse(call, taken);
+    taken_ -= room;
     ReceiveWaiting();
   }
 
-  static absl::StatusOr<ByteRope> NoMessage() {
+  static absl::Status NoMessage() {
     return absl::InvalidArgumentError("expected a message, found none that is whole");
   }
 
-  absl::StatusOr<ByteRope> Answer(Call* call) const {
+  absl::Status Take(Call* call) const {
     const std::string& method = call->method->name;
     const size_t bytes = call->request.Length();
     RETURN_IF_ERROR(serving_.guard == nullptr
                         ? CheckRequestSize(method, bytes)
                         : serving_.guard->CheckSize(method, bytes, call->context));
-    return call->method->handle(TakeByteBuffer(&call->request));
+    call->message = TakeByteBuffer(&call->request);
+    return absl::OkStatus();
+  }
+
+  void Answer(Call* call) {
+    if (MustWait(call)) return;
+    absl::StatusOr<ByteRope> response = call->method->handle(std::move(call->message));
+    if (!response.ok()) return Refuse(call, response.status());
+    call->state = Call::State::kAnswered;
+    const grpc::ByteBuffer answer = MakeByteBuffer(*std::move(response));
+    Begin(call, [&] {
+      call->stream.WriteAndFinish(answer, grpc::WriteOptions(), grpc::Status::OK, call);
+    });
+  }
+
+  // Whether the call waits now, and somebody else wakes it, perhaps before this returns.
+  bool MustWait(Call* call) {
+    if (call->method->may_answer == nullptr) return false;
+    uint64_t key = 0;
+    {
+      MutexLock lock(&waits_->mu);
+      if (waits_->ended) return false;
+      key = waits_->next_key++;
+      waits_->calls.emplace(key, call);
+    }
+    if (!call->method->may_answer(call->message, [waits = waits_, key] { waits->Wake(key); })) {
+      return true;
+    }
+    MutexLock lock(&waits_->mu);
+    return waits_->calls.erase(key) == 0;  // the server ends, and the call is refused
   }
 
   void Refuse(Call* call, const absl::Status& status) {
@@ -236,6 +300,8 @@ class RawServer::Lane {
   const size_t budget_;
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
 
+  const std::shared_ptr<Waits> waits_ = std::make_shared<Waits>();
+
   Mutex mu_;
   bool shut_down_ ABSL_GUARDED_BY(mu_) = false;
 
@@ -260,6 +326,11 @@ RawServer::~RawServer() { Shutdown(); }
 
 void RawServer::Start() {
   for (const auto& lane : lanes_) lane->Start();
+}
+
+void RawServer::BeginShutdown() {
+  ending_ = true;
+  for (const auto& lane : lanes_) lane->EndWaits();
 }
 
 void RawServer::Shutdown() {

@@ -28,6 +28,10 @@ struct RawMethod {
   std::string name;  // "/keelson.v1.ParameterService/Push"
   // Called on the serving threads; while it runs, the connections of its thread wait.
   std::function<absl::StatusOr<ByteRope>(ByteRope)> handle;
+  // Whether `handle` can answer the request now. Otherwise `wake` is called once, by any thread,
+  // and this is asked again; the request is kept meanwhile, and takes nothing of the budget. Null:
+  // it always can.
+  std::function<bool(const ByteRope& request, std::function<void()> wake)> may_answer = nullptr;
 };
 
 // Methods that are served as bytes, beside the ordinary ones, and the threads that do the input and
@@ -63,13 +67,15 @@ class RawServer {
 
   // Call after the server was started.
   void Start();
-  // Calls that wait for room are refused from now on. Call before the server is shut down.
-  void BeginShutdown() { ending_ = true; }
+  // Calls that wait for room, or to be answered, are refused from now on. Call before the server is
+  // shut down.
+  void BeginShutdown();
   // Call after the server was shut down and its calls have ended. Joins the threads.
   void Shutdown();
 
  private:
   struct Call;
+  struct Waits;
   class Lane;
 
   const RawMethod* FindMethod(const std::string& name) const;
