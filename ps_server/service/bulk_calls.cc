@@ -25,7 +25,13 @@ absl::Status CheckValueFormat(const ShardStore& store, const AddressedBlock& blo
                               WireFormatName(format)));
 }
 
+absl::Status CheckNotNegative(absl::string_view field, int64_t value) {
+  if (value >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ": expected at least 0, found ", value));
+}
+
 absl::Status CheckPull(const ShardStore& store, const BulkRequest& request, const Blocks& blocks) {
+  RETURN_IF_ERROR(CheckNotNegative("step", request.step));
   const size_t known = request.known_versions.size();
   if (known != 0 && known != blocks.size()) {
     return absl::InvalidArgumentError(
@@ -35,11 +41,6 @@ absl::Status CheckPull(const ShardStore& store, const BulkRequest& request, cons
     RETURN_IF_ERROR(CheckValueFormat(store, block, block.format));
   }
   return absl::OkStatus();
-}
-
-absl::Status CheckNotNegative(absl::string_view field, int64_t value) {
-  if (value >= 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, ": expected at least 0, found ", value));
 }
 
 absl::Status CheckPayloadEnds(const ShardStore& store, const Blocks& blocks, size_t left) {
@@ -239,6 +240,10 @@ absl::Status ServePull(ShardStore* store, const BulkRequest& request, ByteCursor
   }
   ASSIGN_OR_RETURN(const RowSections rows, ReadSections(store->tables(), BulkMethod::kPull, request,
                                                         /*reject_non_finite=*/false, payload));
+  if (request.step > 0 && request.step > store->committed().round + 1) {
+    return absl::OutOfRangeError(
+        absl::StrCat("the values for step ", request.step, " are not there yet"));
+  }
   // The step is read before the blocks: a push that lands meanwhile makes the values newer than
   // reported, never older.
   response->shard_step = store->shard_step();

@@ -15,8 +15,9 @@ namespace keelson {
 // Adds the requested blocks except those whose version the caller has (a version ahead of the
 // block's belongs to another store), and the requested rows, whose ids follow at `payload`.
 // INVALID_ARGUMENT: no such block, a block is listed twice, not one known version per block, a
-// format that values do not have, sections that ReadSections refuses, or another payload.
-// ABORTED: MembershipOver.
+// format that values do not have, sections that ReadSections refuses, a negative step, or another
+// payload. ABORTED: MembershipOver. OUT_OF_RANGE: the round of the step before
+// is not committed.
 absl::Status ServePull(ShardStore* store, const BulkRequest& request, ByteCursor payload,
                        BulkResponse* response, ValuePayload* values);
 

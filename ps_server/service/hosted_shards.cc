@@ -30,6 +30,13 @@ absl::StatusOr<ByteRope> HostedShards::Bulk(BulkMethod method, ByteRope request)
   return (*hosted)->bulk->Bulk(method, std::move(request));
 }
 
+bool HostedShards::MayAnswer(BulkMethod method, const ByteRope& request,
+                             std::function<void()> wake) {
+  const absl::StatusOr<uint32_t> named = ShardOf(request);
+  const absl::StatusOr<const HostedShard*> hosted = named.ok() ? Find(*named) : named.status();
+  return !hosted.ok() || (*hosted)->bulk->MayAnswer(method, request, std::move(wake));
+}
+
 template <typename Request, typename Response>
 absl::Status HostedShards::Forward(absl::Status (ParameterControl::*call)(const Request&,
                                                                           Response*),

@@ -31,6 +31,7 @@ class HostedShards : public ParameterControl, public BulkHandler {
   explicit HostedShards(std::vector<HostedShard> shards);
 
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override;
+  bool MayAnswer(BulkMethod method, const ByteRope& request, std::function<void()> wake) override;
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override;

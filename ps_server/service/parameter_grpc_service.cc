@@ -161,9 +161,15 @@ ParameterGrpcService::ParameterGrpcService(ParameterControl* control, BulkHandle
 std::vector<RawMethod> ParameterGrpcService::RawMethods() {
   std::vector<RawMethod> methods;
   for (const BulkMethod method : {BulkMethod::kPull, BulkMethod::kPush, BulkMethod::kPushPull}) {
-    methods.push_back({FullName(BulkMethodName(method)), [this, method](ByteRope request) {
-                         return bulk_->Bulk(method, std::move(request));
-                       }});
+    RawMethod& raw = methods.emplace_back();
+    raw.name = FullName(BulkMethodName(method));
+    raw.handle = [this, method](ByteRope request) {
+      return bulk_->Bulk(method, std::move(request));
+    };
+    if (method != BulkMethod::kPull) continue;
+    raw.may_answer = [this, method](const ByteRope& request, std::function<void()> wake) {
+      return bulk_->MayAnswer(method, request, std::move(wake));
+    };
   }
   return methods;
 }

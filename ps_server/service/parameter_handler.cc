@@ -29,7 +29,11 @@ ParameterHandler::ParameterHandler(const Options& options, const Clock* clock, S
       credits_(options.credits, clock),
       files_(options.model_dir, clock, options.file_system),
       chiefs_(clock, options.chief_exclusive),
-      shard_(&chiefs_, [this] { snapshots_.DropCut(); }),
+      shard_(&chiefs_,
+             [this] {
+               snapshots_.DropCut();
+               waits_.WakeAll();
+             }),
       limits_log_(clock),
       snapshots_(
           &files_, [this] { return shard_.CurrentStore(); }, &chiefs_, &figures_, clock),
@@ -44,6 +48,25 @@ absl::StatusOr<ByteRope> ParameterHandler::Bulk(BulkMethod method, ByteRope requ
   absl::StatusOr<ByteRope> response = Serve(method, request);
   if (!response.ok()) return OfMethod(method, response.status());
   return response;
+}
+
+bool ParameterHandler::MayAnswer(BulkMethod method, const ByteRope& request,
+                                 std::function<void()> wake) {
+  if (method != BulkMethod::kPull) return true;
+  ByteCursor cursor(request);
+  BulkRequest pull;
+  // Bulk says what is wrong with the others.
+  const bool whole = DecodeBulkRequest(&cursor, &pull, shard_.most_entries()).ok();
+  if (!whole || pull.step <= 0) return true;
+  const ServedShard::Pointer shard = shard_.view().shard;
+  if (shard == nullptr) return true;
+  const bool goes_on = waits_.MayGoOn(
+      pull.step - 1,
+      [&] { return finished_ ? RoundWaits::kAnyRound : shard->store->committed().round; },
+      std::move(wake));
+  // If the shard was dropped before the wait began, nobody else ends that.
+  if (!goes_on && shard_.view().shard != shard) waits_.WakeAll();
+  return goes_on;
 }
 
 absl::StatusOr<ByteRope> ParameterHandler::Serve(BulkMethod method, const ByteRope& message) {
@@ -140,6 +163,7 @@ absl::Status ParameterHandler::CommitRound(const v1::CommitRoundRequest& request
     return absl::UnavailableError("the shard is not the one that the chief knows");
   }
   RETURN_IF_ERROR(Commit(request, shard->store.get()));
+  waits_.WakeUpTo(shard->store->committed().round);
   response->set_shard_step(shard->store->shard_step());
   return absl::OkStatus();
 }
@@ -218,6 +242,7 @@ absl::Status ParameterHandler::Finish(const v1::FinishShardRequest& request,
   }
   LogInfo("the job is over");
   finished_ = true;
+  waits_.WakeAll();
   end_->Raise();
   return absl::OkStatus();
 }

@@ -20,6 +20,7 @@
 #include "ps_server/service/departure.h"
 #include "ps_server/service/initialize_calls.h"
 #include "ps_server/service/replica_calls.h"
+#include "ps_server/service/round_waits.h"
 #include "ps_server/service/served_shard.h"
 #include "ps_server/service/server_figures.h"
 #include "ps_server/service/snapshot_calls.h"
@@ -74,6 +75,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   // INVALID_ARGUMENT: see bulk_calls.h and DecodeBulkRequest; the text starts with the call: "push:
   // variable dense/kernel, block 2: expected 1048576 bytes, found 1000 left".
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override;
+  bool MayAnswer(BulkMethod method, const ByteRope& request, std::function<void()> wake) override;
   absl::Status PrepareCut(const v1::PrepareCutRequest& request,
                           v1::PrepareCutResponse* response) override {
     return snapshots_.Prepare(request, response);
@@ -129,6 +131,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   std::atomic<uint64_t> attended_by_{0};
   FigureCounter figures_;
   ChiefRecord record_;
+  RoundWaits waits_;
   ServedShard shard_;
   TableLimitsLog limits_log_;
   SnapshotCalls snapshots_;

@@ -65,6 +65,90 @@ class RoundsTest : public testing::Test {
 
 absl::StatusCode CodeOf(const absl::Status& status) { return status.code(); }
 
+class WaitingPullsTest : public RoundsTest {
+ protected:
+  TestRequest PullFor(int64_t step) const {
+    TestRequest pull = PullOf(placement_, 0);
+    pull.header.step = step;
+    return pull;
+  }
+  bool MayAnswer(int64_t step) {
+    return handler_.MayAnswer(BulkMethod::kPull, MessageOf(PullFor(step)), [this] { ++woken_; });
+  }
+  absl::Status Pull(int64_t step) {
+    return CallBulk(&handler_, BulkMethod::kPull, PullFor(step)).status();
+  }
+
+  int woken_ = 0;
+};
+
+TEST_F(WaitingPullsTest, APullForAStepWaitsForTheRoundBefore) {
+  EXPECT_TRUE(MayAnswer(0)) << "as they are";
+  EXPECT_FALSE(MayAnswer(4));
+  ASSERT_TRUE(Stage(1, 1, {3, 1}, 1, 2).ok());
+  EXPECT_EQ(Pull(4), absl::OutOfRangeError("the values for step 4 are not there yet"));
+  EXPECT_EQ(woken_, 0);
+  ASSERT_TRUE(CommitRound(&handler_, {3, 1}, 1).ok());
+  EXPECT_EQ(woken_, 1);
+  EXPECT_TRUE(MayAnswer(4));
+  EXPECT_EQ(Pull(4), absl::OkStatus());
+  EXPECT_FALSE(MayAnswer(5));
+}
+
+TEST_F(WaitingPullsTest, ARoundThatIsLostIsNotWaitedFor) {
+  EXPECT_FALSE(MayAnswer(4));
+  v1::CommitRoundRequest lost;
+  *lost.mutable_header() = HeaderOf(kTestChief);
+  lost.set_round(3);
+  lost.set_contributions(1);
+  lost.set_lost(true);
+  v1::CommitRoundResponse response;
+  ASSERT_EQ(handler_.CommitRound(lost, &response), absl::OkStatus());
+  EXPECT_EQ(woken_, 1);
+  EXPECT_TRUE(MayAnswer(4));
+}
+
+TEST_F(WaitingPullsTest, AShardThatGoesIsNotWaitedFor) {
+  EXPECT_FALSE(MayAnswer(4));
+  v1::FinishShardRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  request.set_moved(true);
+  v1::FinishShardResponse response;
+  ASSERT_EQ(handler_.Finish(request, &response), absl::OkStatus());
+  EXPECT_EQ(woken_, 1);
+  EXPECT_TRUE(MayAnswer(4));
+  EXPECT_TRUE(absl::IsUnavailable(Pull(4)));
+}
+
+TEST_F(WaitingPullsTest, AJobThatIsOverIsNotWaitedFor) {
+  EXPECT_FALSE(MayAnswer(4));
+  v1::FinishShardRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  v1::FinishShardResponse response;
+  ASSERT_EQ(handler_.Finish(request, &response), absl::OkStatus());
+  EXPECT_EQ(woken_, 1);
+  EXPECT_TRUE(MayAnswer(4));
+}
+
+TEST_F(WaitingPullsTest, WhatCannotBeAPullIsAnsweredAtOnce) {
+  ByteRope malformed;
+  malformed.AppendCopy("\xff\xff");
+  EXPECT_TRUE(handler_.MayAnswer(BulkMethod::kPull, malformed, [] {}));
+  EXPECT_TRUE(MayAnswer(-1));
+  EXPECT_THAT(std::string(Pull(-1).message()), HasSubstr("step: expected at least 0, found -1"));
+}
+
+// Others have committed round 3, and their values are out.
+TEST_F(RoundsTest, ALaterRoundDoesNotDropTheSumsOfOneThatIsToBeCommitted) {
+  ASSERT_TRUE(Stage(1, 1, {3, 1}, 1, 2).ok());
+  const absl::Status early = Stage(1, 2, {4, 1}, 1, 2);
+  EXPECT_EQ(early.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(early.message()), HasSubstr("round 3 has not been committed here yet"));
+  ASSERT_TRUE(CommitRound(&handler_, {3, 1}, 1).ok());
+  EXPECT_TRUE(Stage(1, 2, {4, 1}, 1, 2).ok());
+  EXPECT_TRUE(Stage(1, 3, {5, 2}, 1, 2).ok()) << "a newer attempt";
+}
+
 TEST_F(RoundsTest, KWorkersAreOneWithTheWholeBatch) {
   for (int64_t round = 8; round < 13; ++round) {  // across a change of the rate
     const auto sequence = static_cast<uint64_t>(round);

@@ -158,6 +158,15 @@ void ShardStore::SetMembers(std::vector<uint64_t> incarnations) {
 
 absl::Status ShardStore::EnterRound(const RoundId& round) {
   MutexLock lock(&round_mu_);
+  const bool follows = round.attempt == open_round_.attempt && round.round > open_round_.round;
+  if (follows && open_round_.round > committed_.round) {
+    return absl::UnavailableError(absl::StrCat(round.ToString(), ": round ", open_round_.round,
+                                               " has not been committed here yet"));
+  }
+  return EnterRoundLocked(round);
+}
+
+absl::Status ShardStore::EnterRoundLocked(const RoundId& round) {
   if (round.round <= committed_.round) {
     return absl::FailedPreconditionError(absl::StrCat(
         round.ToString(), ": round ", committed_.round, " has been committed already"));
@@ -261,7 +270,10 @@ absl::Status ShardStore::TakeSums(
     const RoundId& round,
     absl::FunctionRef<absl::StatusOr<std::unique_ptr<RoundSum>>(int64_t elements)> next) {
   const PushScope scope(this);
-  RETURN_IF_ERROR(EnterRound(round));
+  {
+    MutexLock lock(&round_mu_);
+    RETURN_IF_ERROR(EnterRoundLocked(round));
+  }
   for (size_t i = 0; i < blocks_.size(); ++i) {
     for (size_t b = 0; b < blocks_[i].size(); ++b) {
       const int64_t elements = BlockElements(partitions_[i], static_cast<int64_t>(b));

@@ -131,7 +131,8 @@ class ShardStore {
   }
   // Makes `round`, which must not be older than the newest, the shard's newest round. Call in a
   // PushScope. FAILED_PRECONDITION: the round is committed already, or a newer round or attempt has
-  // begun.
+  // begun. UNAVAILABLE: the round before has not been committed here yet, although others have done
+  // so, and its sums would be dropped.
   absl::Status EnterRound(const RoundId& round) ABSL_SHARED_LOCKS_REQUIRED(cut_mu_);
 
   // Call in a PushScope. UNAVAILABLE: the last cut has been taken (EndAtNextCut).
@@ -203,6 +204,7 @@ class ShardStore {
   size_t num_blocks() const { return num_blocks_; }
 
  private:
+  absl::Status EnterRoundLocked(const RoundId& round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(round_mu_);
   explicit ShardStore(Options options);
   absl::Status CreateTables();
 

@@ -50,6 +50,9 @@ class CountingHosts::Witness : public BulkHandler {
     if (response.ok() && method != BulkMethod::kPull) messages_->Note();
     return response;
   }
+  bool MayAnswer(BulkMethod method, const ByteRope& request, std::function<void()> wake) override {
+    return handler_->MayAnswer(method, request, std::move(wake));
+  }
 
  private:
   BulkHandler* const handler_;

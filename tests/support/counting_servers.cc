@@ -108,6 +108,9 @@ class CountingServers::Witness : public BulkHandler {
     }
     return response;
   }
+  bool MayAnswer(BulkMethod method, const ByteRope& request, std::function<void()> wake) override {
+    return handler_->MayAnswer(method, request, std::move(wake));
+  }
 
  private:
   BulkHandler* const handler_;

@@ -3,6 +3,8 @@
 #ifndef KEELSON_CORE_CLIENT_SERVICES_BULK_HANDLER_H_
 #define KEELSON_CORE_CLIENT_SERVICES_BULK_HANDLER_H_
 
+#include <functional>
+
 #include "absl/status/statusor.h"
 #include "core/wire/bulk_messages.h"
 #include "core/wire/byte_rope.h"
@@ -18,6 +20,14 @@ class BulkHandler {
   // response may reference the server's blocks: drop it soon, because a referenced block is copied
   // at its next update.
   virtual absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) = 0;
+
+  // Whether Bulk can answer the request now. False: it is a pull that waits for a step
+  // (PullRequest.step), and `wake` is called once, by any thread and with locks held that Bulk may
+  // take, when it is worth asking again; the caller may have lost interest by then. Bulk waits for
+  // nothing, and answers such a pull OUT_OF_RANGE.
+  virtual bool MayAnswer(BulkMethod method, const ByteRope& request, std::function<void()> wake) {
+    return true;
+  }
 };
 
 }  // namespace keelson
