@@ -4,10 +4,15 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/base/mutex.h"
 #include "core/client/services/bulk_handler.h"
@@ -54,27 +59,57 @@ class BulkTransport {
   virtual void Redirect(size_t shard, const BulkServer& server) = 0;
 };
 
-// A transport to servers in the same process: a call runs within Start.
+// A transport to servers in the same process: a call runs within Start, or, if it is one that waits
+// (BulkHandler::MayAnswer), within Next when the wait is over.
 class InlineBulkTransport : public BulkTransport {
  public:
-  // `shards[s]` serves shard s and outlives the transport.
-  explicit InlineBulkTransport(std::vector<BulkHandler*> shards) : shards_(std::move(shards)) {}
+  // `shards[s]` serves shard s and outlives the transport. `wake`, if any, is called by the thread
+  // that ends a wait, in place of Wake, until the transport is destroyed.
+  explicit InlineBulkTransport(std::vector<BulkHandler*> shards,
+                               std::function<void()> wake = nullptr);
+  ~InlineBulkTransport() override;
 
   size_t num_shards() const override { return shards_.size(); }
   void Start(size_t shard, BulkMethod method, ByteRope request, absl::Duration timeout,
              uint64_t tag) override;
   std::optional<BulkCompletion> Next(absl::Duration timeout) override;
   void Wake() override;
-  void Reset(size_t shard) override {}
-  // The handlers stay.
-  void Redirect(size_t shard, const BulkServer& server) override {}
+  // The handlers stay; calls that wait end.
+  void Reset(size_t shard) override;
+  void Redirect(size_t shard, const BulkServer& server) override { Reset(shard); }
 
  private:
+  struct Waiting {
+    size_t shard = 0;
+    BulkMethod method = BulkMethod::kPull;
+    ByteRope request;
+    uint64_t tag = 0;
+    absl::Duration deadline;  // of the real clock
+  };
+  // Shared with those who end waits, who may come later than the transport lives.
+  struct Waits {
+    Mutex mu;
+    std::function<void()> wake ABSL_GUARDED_BY(mu);  // null: the transport is gone
+    std::vector<uint64_t> over ABSL_GUARDED_BY(mu);  // keys of waiting_
+  };
+
+  // Calls the shard, or waits until that is worth it.
+  void Try(Waiting call);
+  // Those whose wait is over, or has been too long.
+  void TryThoseOver();
+  // Ends these waits with the status.
+  void GiveUp(absl::FunctionRef<bool(const Waiting& call)> which, const absl::Status& status);
+  void Complete(uint64_t tag, absl::StatusOr<ByteRope> response);
+
   const std::vector<BulkHandler*> shards_;
+  const std::shared_ptr<Waits> waits_;
 
   Mutex mu_;
   CondVar changed_;
   bool woken_ ABSL_GUARDED_BY(mu_) = false;
+  // The caller's.
+  uint64_t next_key_ = 0;
+  std::map<uint64_t, Waiting> waiting_;
   std::deque<BulkCompletion> completed_;
 };
 

@@ -476,6 +476,69 @@ TEST(OwnShardTransportTest, TheOthersAreCalledAndResetOverTheirConnections) {
   EXPECT_FALSE(transport.Next(kLong).has_value());
 }
 
+// Does not answer before Wake.
+class WaitingHandler : public NamedHandler {
+ public:
+  using NamedHandler::NamedHandler;
+  bool MayAnswer(BulkMethod, const ByteRope&, std::function<void()> wake) override {
+    MutexLock lock(&mu_);
+    if (ready_) return true;
+    wake_ = std::move(wake);
+    return false;
+  }
+  void Wake(bool ready = true) {
+    MutexLock lock(&mu_);
+    ready_ = ready;
+    wake_();
+  }
+
+ private:
+  Mutex mu_;
+  bool ready_ ABSL_GUARDED_BY(mu_) = false;
+  std::function<void()> wake_ ABSL_GUARDED_BY(mu_);
+};
+
+TEST(InlineBulkTransportTest, ACallThatWaitsIsAnsweredWhenItIsWoken) {
+  WaitingHandler own("own");
+  InlineBulkTransport transport({&own});
+  transport.Start(0, BulkMethod::kPull, RopeOf("x"), kLong, 7);
+  EXPECT_FALSE(transport.Next(absl::ZeroDuration()).has_value());
+  own.Wake(/*ready=*/false);
+  EXPECT_FALSE(transport.Next(absl::ZeroDuration()).has_value()) << "it was woken too early";
+  std::thread commits([&] { own.Wake(); });
+  std::optional<BulkCompletion> answer;
+  while (!answer.has_value()) answer = transport.Next(kLong);
+  commits.join();
+  EXPECT_EQ(answer->tag, 7u);
+  EXPECT_EQ(answer->response.ToString(), "own");
+}
+
+TEST(InlineBulkTransportTest, ACallThatWaitsEndsWithAReset) {
+  WaitingHandler own("own");
+  {
+    InlineBulkTransport transport({&own});
+    transport.Start(0, BulkMethod::kPull, RopeOf("x"), kLong, 7);
+    transport.Reset(0);
+    EXPECT_TRUE(absl::IsUnavailable(transport.Next(kLong)->status));
+    transport.Start(0, BulkMethod::kPull, RopeOf("x"), kLong, 8);
+  }
+  own.Wake();  // nobody waits
+}
+
+TEST(OwnShardTransportTest, ACallThatWaitsEndsTheWaitForTheOthers) {
+  WaitingHandler own("own");
+  NamedHandler remote("remote");
+  OwnShardTransport transport(
+      {"me:1", {{0, &own}}}, {{"a", "me:1"}, {"b", "other:1"}},
+      std::make_unique<InlineBulkTransport>(std::vector<BulkHandler*>{&remote, &remote}));
+  transport.Start(0, BulkMethod::kPull, RopeOf("x"), kLong, 1);
+  std::thread commits([&] { own.Wake(); });
+  std::optional<BulkCompletion> answer;
+  while (!answer.has_value()) answer = transport.Next(kLong);
+  commits.join();
+  EXPECT_EQ(answer->response.ToString(), "own");
+}
+
 TEST(InlineBulkTransportTest, HandlersStay) {
   NamedHandler own("own");
   InlineBulkTransport transport({&own});

@@ -18,7 +18,9 @@ std::vector<BulkHandler*> HandlersOf(const OwnShards& own, size_t num_shards) {
 
 OwnShardTransport::OwnShardTransport(OwnShards own, const std::vector<BulkServer>& servers,
                                      std::unique_ptr<BulkTransport> remote)
-    : own_(std::move(own)), inline_(HandlersOf(own_, servers.size())), remote_(std::move(remote)) {
+    : own_(std::move(own)),
+      remote_(std::move(remote)),
+      inline_(HandlersOf(own_, servers.size()), [this] { remote_->Wake(); }) {
   for (size_t s = 0; s < servers.size(); ++s) is_own_.push_back(IsOwn(s, servers[s]));
 }
 
@@ -33,9 +35,13 @@ std::optional<BulkCompletion> OwnShardTransport::Next(absl::Duration timeout) {
   return own.has_value() ? std::move(own) : remote_->Next(timeout);
 }
 
-void OwnShardTransport::Reset(size_t shard) { remote_->Reset(shard); }
+void OwnShardTransport::Reset(size_t shard) {
+  inline_.Reset(shard);
+  remote_->Reset(shard);
+}
 
 void OwnShardTransport::Redirect(size_t shard, const BulkServer& server) {
+  inline_.Reset(shard);
   is_own_[shard] = IsOwn(shard, server);
   // What leads to another server need not be able to lead to this process.
   is_own_[shard] ? remote_->Reset(shard) : remote_->Redirect(shard, server);

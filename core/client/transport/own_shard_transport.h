@@ -44,9 +44,9 @@ class OwnShardTransport : public BulkTransport {
   }
 
   const OwnShards own_;
-  std::vector<bool> is_own_;    // by shard
-  InlineBulkTransport inline_;  // has all shards for which there are handlers
+  std::vector<bool> is_own_;  // by shard
   const std::unique_ptr<BulkTransport> remote_;
+  InlineBulkTransport inline_;  // has all shards for which there are handlers
 };
 
 }  // namespace keelson
