@@ -43,9 +43,11 @@ FakeClient::FakeClient(const std::vector<VariableSpec>& variables, float initial
   gradients_ = memory->gradients;
 }
 
-absl::Status FakeClient::Pull() {
+absl::Status FakeClient::PullFor(int64_t step, StillWanted) {
   EXPECT_FALSE(begun_ || under_way_);
+  ahead_.reset();
   ++exchanges_->pulls;
+  exchanges_->pulled_for.push_back(step);
   if (!pulled_) {
     for (const absl::Span<float> values : values_) absl::c_fill(values, initial_);
   }
@@ -54,9 +56,15 @@ absl::Status FakeClient::Pull() {
   return absl::OkStatus();
 }
 
+void FakeClient::PullAhead(int64_t step) {
+  EXPECT_FALSE(begun_ || under_way_ || ahead_);
+  ahead_ = step;
+  exchanges_->asked_ahead.push_back(step);
+}
+
 void FakeClient::Begin(int64_t step, std::optional<Aggregation> aggregation) {
   EXPECT_GT(exchanges_->pulls, 0) << "trained on no values";
-  EXPECT_FALSE(begun_);
+  EXPECT_FALSE(begun_ || ahead_);
   EXPECT_FALSE(aggregation.has_value() && under_way_.has_value());
   begun_ = true;
   aggregation_ = aggregation;

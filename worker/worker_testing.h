@@ -45,7 +45,9 @@ struct Exchanges {
   std::vector<std::vector<size_t>> omitted;  // likewise
   std::vector<size_t> told;                  // by NextValues
   int pulls = 0;
-  int drains = 0;  // with a step under way
+  std::vector<int64_t> pulled_for;   // by pull
+  std::vector<int64_t> asked_ahead;  // PullAhead
+  int drains = 0;                    // with a step under way
   // Pushes with an aggregation that the servers refuse, counted from 1.
   std::set<size_t> refused;
 };
@@ -63,7 +65,8 @@ class FakeClient : public ParameterClient {
   size_t value_set() const override { return value_set_; }
   size_t gradient_set() const override { return gradient_set_; }
   size_t depth() const override { return depth_; }
-  absl::Status Pull() override;
+  absl::Status PullFor(int64_t step, StillWanted wanted) override;
+  void PullAhead(int64_t step) override;
   void Begin(int64_t step, std::optional<Aggregation> aggregation) override;
   void Offer(size_t variable) override;
   void Omit(size_t variable) override;
@@ -98,6 +101,7 @@ class FakeClient : public ParameterClient {
   size_t value_set_ = 0;
   size_t gradient_set_ = 0;
   bool pulled_ = false;
+  std::optional<int64_t> ahead_;
   bool begun_ = false;
   bool applied_ = false;
   size_t untold_ = 0;

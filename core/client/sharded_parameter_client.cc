@@ -158,14 +158,26 @@ ShardedParameterClient::ShardedParameterClient(ExchangeMemory memory, ShardPlans
       driver_(std::move(options), background, std::move(plans), &memory_, std::move(transport),
               clock, stop) {}
 
-absl::Status ShardedParameterClient::Pull() {
+absl::Status ShardedParameterClient::PullFor(int64_t step, StillWanted wanted) {
   if (under_way_.has_value()) {
     ASSIGN_OR_RETURN(finished_, driver_.Finish(*std::exchange(under_way_, std::nullopt)));
   }
-  driver_.BeginPull(rows_ == nullptr ? nullptr : rows_->BeginPull());
+  const std::optional<int64_t> ahead = std::exchange(ahead_, std::nullopt);
+  if (!ahead.has_value()) {
+    driver_.BeginPull(step, /*ahead=*/false, rows_ == nullptr ? nullptr : rows_->BeginPull());
+  }
+  // What was asked for ahead may not come before this step is done: it is begun again, or the job
+  // has gone back to a snapshot.
+  driver_.AwaitPull(std::min(step, ahead.value_or(step)), wanted);
   RETURN_IF_ERROR(driver_.Finish(driver_.pull_slot()).status());
   if (rows_ != nullptr) rows_->Landed();
-  return absl::OkStatus();
+  // What came for another step may have changed since.
+  return ahead.value_or(step) == step ? absl::OkStatus() : PullFor(step, std::move(wanted));
+}
+
+void ShardedParameterClient::PullAhead(int64_t step) {
+  driver_.BeginPull(step, /*ahead=*/true);
+  ahead_ = step;
 }
 
 void ShardedParameterClient::Begin(int64_t step, std::optional<Aggregation> aggregation) {

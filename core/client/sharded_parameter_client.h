@@ -76,7 +76,8 @@ class ShardedParameterClient : public ParameterClient {
   size_t gradient_set() const override { return slot_; }
   TableRows* table_rows() override { return rows_.get(); }
   size_t depth() const override { return memory_.depth(); }
-  absl::Status Pull() override;
+  absl::Status PullFor(int64_t step, StillWanted wanted) override;
+  void PullAhead(int64_t step) override;
   void Begin(int64_t step, std::optional<Aggregation> aggregation = std::nullopt) override;
   void Offer(size_t variable) override;
   void Omit(size_t variable) override;
@@ -106,6 +107,8 @@ class ShardedParameterClient : public ParameterClient {
   std::optional<size_t> under_way_;
   // The result of that step, if Pull had to wait for it.
   std::optional<PushResult> finished_;
+  // The step of PullAhead, until PullFor.
+  std::optional<int64_t> ahead_;
 };
 
 }  // namespace keelson

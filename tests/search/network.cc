@@ -433,6 +433,12 @@ absl::Status SimParameterControl::Finish(const v1::FinishShardRequest& request,
 
 namespace {
 
+// As a server does: waits until the call can be answered.
+void AwaitTurn(BulkHandler* handler, BulkMethod method, const ByteRope& request) {
+  const auto woken = std::make_shared<StopSignal>();
+  while (!handler->MayAnswer(method, request, [woken] { woken->Raise(); })) woken->Wait();
+}
+
 class SimBulkTransport : public BulkTransport {
  public:
   SimBulkTransport(SimNetwork* network, SimProcess* caller, std::vector<size_t> servers)
@@ -455,6 +461,7 @@ class SimBulkTransport : public BulkTransport {
         [network = network_, message, response, method](SimProcess* callee) -> absl::Status {
           ByteRope bytes;
           bytes.AppendCopy(*message);
+          AwaitTurn(callee->bulk, method, bytes);
           absl::StatusOr<ByteRope> answer = callee->bulk->Bulk(method, std::move(bytes));
           if (answer.ok()) *response = answer->ToString();
           if (answer.ok() && method != BulkMethod::kPull) {
@@ -553,6 +560,9 @@ class SimOwnShards : public BulkHandler {
       return absl::OkStatus();
     }));
     return answer;
+  }
+  bool MayAnswer(BulkMethod method, const ByteRope& request, std::function<void()> wake) override {
+    return shards_->MayAnswer(method, request, std::move(wake));
   }
 
  private:

@@ -104,8 +104,8 @@ class RowsClient : public FakeClient {
       : FakeClient(variables, 1.0f, 1, std::move(memory), exchanges), store_(store), rows_(store) {}
 
   TableRows* table_rows() override { return &rows_; }
-  absl::Status Pull() override {
-    RETURN_IF_ERROR(FakeClient::Pull());
+  absl::Status PullFor(int64_t step, StillWanted wanted) override {
+    RETURN_IF_ERROR(FakeClient::PullFor(step, std::move(wanted)));
     for (const absl::Span<float> array : values()) {
       for (float& value : array) value += 0.25f;
     }

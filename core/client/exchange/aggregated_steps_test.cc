@@ -70,6 +70,54 @@ TEST_P(AggregatedStepsTest, TheRoundsValuesComeWithTheNextPull) {
   EXPECT_EQ(shard_.calls.back().method, BulkMethod::kPull);
 }
 
+TEST_P(AggregatedStepsTest, TheNextValuesAreAskedForAhead) {
+  StageStep(0, 2, {0, 1, 10});
+  client_->PullAhead(1);
+  shard_.CommitRound();
+  ASSERT_TRUE(client_->PullFor(1, nullptr).ok());
+  EXPECT_TRUE(AllAre(client_->values()[0], -1));
+  EXPECT_EQ(shard_.calls.size(), 4u) << "two messages each way";
+  EXPECT_EQ(shard_.calls.back().method, BulkMethod::kPull);
+  EXPECT_EQ(shard_.calls.back().request.step, 1);
+}
+
+TEST_P(AggregatedStepsTest, AnAttemptThatIsBegunAgainDoesNotWaitForItself) {
+  StageStep(0, 2, {0, 1, 10});
+  client_->PullAhead(1);
+  ASSERT_TRUE(client_->PullFor(0, nullptr).ok());
+  EXPECT_TRUE(AllAre(client_->values()[0], 1));
+  StageStep(0, 2, {0, 2, 10});
+  client_->PullAhead(1);
+  shard_.CommitRound();
+  ASSERT_TRUE(client_->PullFor(1, nullptr).ok());
+  EXPECT_TRUE(AllAre(client_->values()[0], -1));
+}
+
+TEST_P(AggregatedStepsTest, WhatWasAskedForAheadIsNotTakenForALaterStep) {
+  StageStep(0, 2, {0, 1, 10});
+  client_->PullAhead(1);
+  shard_.CommitRound();
+  shard_.SetValues(7);
+  shard_.CommitRound();
+  ASSERT_TRUE(client_->PullFor(2, nullptr).ok());
+  EXPECT_TRUE(AllAre(client_->values()[0], 7));
+  EXPECT_EQ(shard_.calls.back().request.step, 2);
+}
+
+TEST_P(AggregatedStepsTest, AStepThatIsNotWantedIsNotWaitedFor) {
+  StageStep(0, 2, {0, 1, 10});
+  client_->PullAhead(1);
+  std::atomic<int> asked{0};
+  ASSERT_TRUE(client_->PullFor(1, [&] { return ++asked < 2; }).ok());
+  EXPECT_EQ(asked, 2);
+  EXPECT_TRUE(AllAre(client_->values()[0], 1));
+}
+
+TEST_P(AggregatedStepsTest, AClientMayGoWhileItWaits) {
+  StageStep(0, 2, {0, 1, 10});
+  client_->PullAhead(1);
+}
+
 TEST_P(AggregatedStepsTest, StandBesideOrdinaryOnes) {
   StageStep(0, 2, {0, 1, 1});
   shard_.CommitRound();

@@ -51,11 +51,19 @@ void BulkExchange::BeginStep(size_t slot, int64_t step_number,
   step->result.step = step_number;
 }
 
-void BulkExchange::BeginPull(std::shared_ptr<RowTransfer> rows) {
+void BulkExchange::BeginPull(int64_t values_for, std::shared_ptr<RowTransfer> rows) {
   ExchangeStep* const step = Begin(pull_slot(), BulkMethod::kPull, State::kReady);
+  step->values_for = values_for;
   step->first_ready = clock_->Monotonic();
   step->rows = std::move(rows);
   calls_.AddRowCalls(BulkMethod::kPull, step);
+}
+
+void BulkExchange::AwaitPull(int64_t values_for, ParameterClient::StillWanted wanted) {
+  ExchangeStep& step = calls_.step(pull_slot());
+  step.wanted = std::move(wanted);
+  if (std::exchange(step.values_for, values_for) == values_for || step.landed) return;
+  sender_.AskAgain(pull_slot());
 }
 
 void BulkExchange::Omit(size_t slot, size_t variable) {
@@ -187,6 +195,7 @@ void BulkExchange::Handle(BulkCompletion completion) {
   sender_.NoteEnded(id);
   if (!status_.ok() || sender_.RepeatRedirected(id)) return;
   absl::Status status = completion.status;
+  if (sender_.RepeatWaiting(id, status)) return;
   // A server that has no room for a message at the moment refuses it as RESOURCE_EXHAUSTED.
   if (IsTransient(status) || absl::IsResourceExhausted(status)) {
     const absl::Status paused = sender_.Repeat(id, status);

@@ -55,9 +55,13 @@ class BulkExchange {
   void MessageReady(size_t slot, MessageId id);
   // The step's rows are complete. With an aggregation none are wanted.
   void RowsReady(size_t slot, std::shared_ptr<RowTransfer> rows);
-  // Fetches blocks that have changed, and the rows that `rows`, if any, wants. No step may be
-  // between BeginStep and Publish.
-  void BeginPull(std::shared_ptr<RowTransfer> rows = nullptr);
+  // Fetches blocks that have changed, as they are for the step `values_for` (0: as they are now),
+  // and the rows that `rows`, if any, wants. No step may be between BeginStep and Publish.
+  void BeginPull(int64_t values_for, std::shared_ptr<RowTransfer> rows = nullptr);
+  // The pull that is under way is no longer waited for when `wanted` becomes false; see
+  // ParameterClient::PullFor. If it asks for the values for another step than `values_for`, it asks
+  // again for what has not come.
+  void AwaitPull(int64_t values_for, ParameterClient::StillWanted wanted);
   size_t pull_slot() const { return calls_.pull_slot(); }
 
   // `servers[s]` has shard s from now on. Shards whose server is the same are not disturbed.

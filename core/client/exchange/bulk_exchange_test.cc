@@ -243,7 +243,7 @@ TEST_F(BulkExchangeTest, LastPartIsTheLastMessageOfItsShard) {
 TEST_F(BulkExchangeTest, RequestsNameTheirShardsWhereThatIsAskedFor) {
   names_shards_ = true;
   Make({2, 1});
-  exchange_->BeginPull();
+  exchange_->BeginPull(/*values_for=*/0);
   Settle();
   ASSERT_EQ(transport_->started.size(), 3u);
   for (const auto& call : transport_->started) EXPECT_EQ(call.request.shard, call.shard + 1);
@@ -470,7 +470,7 @@ TEST_F(BulkExchangeTest, AbandonLeavesItsOwnMemoryToWhoReadsIt) {
 
 TEST_F(BulkExchangeTest, LandedVariablesAreTakenInTheOrderOfTheirAnswers) {
   Make({2, 1});
-  exchange_->BeginPull();
+  exchange_->BeginPull(/*values_for=*/0);
   AnswerAll(1);
   exchange_->Publish(exchange_->pull_slot());
   BeginStep(0, 0);
@@ -536,7 +536,7 @@ TEST_F(BulkExchangeTest, ShardIsPulledAgainWhenItsStoreChangesWithinAStep) {
 
 TEST_F(BulkExchangeTest, AnotherChangeWithinThePullIsFollowed) {
   Make({2});
-  exchange_->BeginPull();
+  exchange_->BeginPull(/*values_for=*/0);
   Settle();
   Answer(0, 1);
   answer_.store_id = 10;
@@ -611,7 +611,7 @@ TEST_F(BulkExchangeTest, NeitherAnswersNorErrorsOfTheServerBeforeCount) {
 
 TEST_F(BulkExchangeTest, AShardMovesDuringAPull) {
   Make({2});
-  exchange_->BeginPull();
+  exchange_->BeginPull(/*values_for=*/0);
   Settle();
   exchange_->SetServers({{"host-0", "c:1"}});
   transport_->Fail(0, absl::UnavailableError("given up"));
@@ -680,7 +680,7 @@ TEST_F(BulkExchangeTest, PatienceIsCountedFromTheFirstAttempt) {
 
 TEST_F(BulkExchangeTest, NoServersNoWait) {
   Make({0});
-  exchange_->BeginPull();
+  exchange_->BeginPull(/*values_for=*/0);
   EXPECT_TRUE(exchange_->Done(exchange_->pull_slot()));
   BeginStep(0, 0);
   EXPECT_TRUE(exchange_->Done(0));

@@ -66,6 +66,8 @@ ExchangeStep* ExchangeCalls::Begin(size_t slot, BulkMethod method, State state) 
   step.landed = false;
   step.reset = false;
   step.sequence = 0;
+  step.values_for = 0;
+  step.wanted = nullptr;
   step.rounds_done = 0;
   step.first_ready.reset();
   step.held_since.reset();

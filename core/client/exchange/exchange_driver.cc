@@ -60,8 +60,15 @@ void ExchangeDriver::SendSome(size_t calls) {
   }
 }
 
-void ExchangeDriver::BeginPull(std::shared_ptr<RowTransfer> rows) {
-  Execute([this, rows = std::move(rows)] { exchange_.BeginPull(rows); });
+void ExchangeDriver::BeginPull(int64_t values_for, bool ahead, std::shared_ptr<RowTransfer> rows) {
+  Execute([this, values_for, rows = std::move(rows)] { exchange_.BeginPull(values_for, rows); });
+  // The first round of calls only: what does not fit follows when it is waited for.
+  if (ahead) SendSome(0);
+}
+
+void ExchangeDriver::AwaitPull(int64_t values_for, ParameterClient::StillWanted wanted) {
+  Execute(
+      [this, values_for, wanted = std::move(wanted)] { exchange_.AwaitPull(values_for, wanted); });
 }
 
 absl::StatusOr<PushResult> ExchangeDriver::Finish(size_t slot) {

@@ -33,7 +33,10 @@ class ExchangeDriver {
   void Ready(size_t slot, absl::Span<const MessageId> messages);
   // The step's rows are complete.
   void RowsReady(size_t slot, std::shared_ptr<RowTransfer> rows);
-  void BeginPull(std::shared_ptr<RowTransfer> rows = nullptr);
+  // BulkExchange::BeginPull. `ahead`: it is sent now, not when it is waited for.
+  void BeginPull(int64_t values_for, bool ahead, std::shared_ptr<RowTransfer> rows = nullptr);
+  // BulkExchange::AwaitPull.
+  void AwaitPull(int64_t values_for, ParameterClient::StillWanted wanted);
   // BulkExchange::SetServers, which the thread that drives the exchange calls soon. Thread-safe.
   void SetServers(std::vector<BulkServer> servers);
   size_t pull_slot() const { return exchange_.pull_slot(); }

@@ -76,6 +76,23 @@ void FakeShard::CommitRound() {
   }
   tables.CommitRound();
   ++shard_step;
+  std::vector<std::function<void()>> waiting;
+  {
+    MutexLock lock(&rounds_->mu);
+    ++rounds_->committed;
+    waiting.swap(rounds_->waiting);
+  }
+  for (const std::function<void()>& wake : waiting) wake();
+}
+
+bool FakeShard::MayAnswer(BulkMethod method, const ByteRope& request, std::function<void()> wake) {
+  ByteCursor cursor(request);
+  BulkRequest pull;
+  EXPECT_TRUE(DecodeBulkRequest(&cursor, &pull).ok());
+  MutexLock lock(&rounds_->mu);
+  if (method != BulkMethod::kPull || pull.step <= rounds_->committed) return true;
+  rounds_->waiting.push_back(std::move(wake));
+  return false;
 }
 
 FakeShard::Block& FakeShard::BlockAt(uint32_t partition, uint32_t block) {

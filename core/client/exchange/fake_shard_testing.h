@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "core/base/mutex.h"
 #include "core/client/exchange/fake_tables_testing.h"
 #include "core/client/services/bulk_handler.h"
 #include "core/cluster/placement.h"
@@ -50,8 +52,15 @@ class FakeShard : public BulkHandler {
   };
 
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override;
+  // A pull for a step waits for CommitRound, which ends the step before it. Thread-safe.
+  bool MayAnswer(BulkMethod method, const ByteRope& request, std::function<void()> wake) override;
 
  private:
+  struct Rounds {
+    Mutex mu;
+    int64_t committed ABSL_GUARDED_BY(mu) = 0;
+    std::vector<std::function<void()>> waiting ABSL_GUARDED_BY(mu);
+  };
   struct Block {
     std::vector<float> values;
     uint64_t version = 1;
@@ -72,6 +81,7 @@ class FakeShard : public BulkHandler {
   const Placement& placement_;
   float initial_;
   std::map<std::pair<uint32_t, uint32_t>, Block> blocks_;
+  std::shared_ptr<Rounds> rounds_ = std::make_shared<Rounds>();  // copies share it
 };
 
 }  // namespace keelson

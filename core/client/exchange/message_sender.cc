@@ -16,6 +16,10 @@ using State = MessageCall::State;
 // The credits of a server that has not yet granted any.
 constexpr uint32_t kUnknownCredits = 4;
 
+// How long a call waits for a step to be committed before it is made again, and the pause before.
+constexpr absl::Duration kLongestWait = absl::Seconds(1);
+constexpr absl::Duration kWaitPause = absl::Milliseconds(1);
+
 // The time for pauses, which is real even when a test moves the clock.
 absl::Duration RealTime() { return Clock::Real()->Monotonic(); }
 
@@ -139,12 +143,15 @@ void MessageSender::Launch(size_t slot, size_t shard, size_t message) {
   call.asked_store = server.store_id;
   ++server.in_flight;
   ++in_flight_;
+  const bool waits = pull && step.values_for != 0;
   transport_->Start(shard, call.method, pull ? EncodePull(slot, shard, message) : call.push->Rope(),
-                    options().call_timeout, ToTag({slot, shard, message}));
+                    waits ? std::min(kLongestWait, options().call_timeout) : options().call_timeout,
+                    ToTag({slot, shard, message}));
 }
 
 ByteRope MessageSender::EncodePull(size_t slot, size_t shard, size_t message) const {
   BulkRequest request = calls_->NewRequest(shard);
+  request.step = calls_->step(slot).values_for;
   request.ranges = calls_->PlanOf(shard, message).ranges;
   for (BlockRange& range : request.ranges) {
     range.format = std::exchange(range.pull_format, WireFormat::kFloat32);
@@ -206,10 +213,38 @@ bool MessageSender::RepeatRedirected(const CallId& id) {
   MessageCall& call = calls_->CallOf(id.slot, id.shard, id.message);
   if (!call.redirected) return false;
   ++calls_->step(id.slot).result.retries;
-  call.state = State::kPausing;
-  RetryAtOnce(&call);
-  pausing_.push_back(ToTag(id));
+  RepeatAtOnce(id, &call);
   return true;
+}
+
+bool MessageSender::RepeatWaiting(const CallId& id, const absl::Status& status) {
+  ExchangeStep& step = calls_->step(id.slot);
+  MessageCall& call = calls_->CallOf(id.slot, id.shard, id.message);
+  if (call.method != BulkMethod::kPull || step.values_for == 0) return false;
+  if (!absl::IsDeadlineExceeded(status) && !absl::IsOutOfRange(status)) return false;
+  if (step.wanted != nullptr && !step.wanted()) step.values_for = 0;
+  RepeatAtOnce(id, &call);
+  call.retry_at += kWaitPause;
+  return true;
+}
+
+void MessageSender::AskAgain(size_t slot) {
+  for (size_t s = 0; s < calls_->plans().size(); ++s) {
+    bool any = false;
+    for (MessageCall& call : calls_->step(slot).rounds[s].calls) {
+      if (call.state == State::kPausing) RetryAtOnce(&call);
+      if (call.state != State::kInFlight) continue;
+      call.redirected = true;
+      any = true;
+    }
+    if (any) transport_->Reset(s);
+  }
+}
+
+void MessageSender::RepeatAtOnce(const CallId& id, MessageCall* call) {
+  call->state = State::kPausing;
+  RetryAtOnce(call);
+  pausing_.push_back(ToTag(id));
 }
 
 void MessageSender::RetryAtOnce(MessageCall* call) const {

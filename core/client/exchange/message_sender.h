@@ -39,6 +39,11 @@ class MessageSender {
   // Whether the call, which has ended, was one to a server that the shard has left; then its
   // message is sent again.
   bool RepeatRedirected(const CallId& id);
+  // Whether the call, which has failed with `status`, was a pull that waited for a step, and the
+  // step has taken longer than a call; then its message is sent again.
+  bool RepeatWaiting(const CallId& id, const absl::Status& status);
+  // What was sent of the slot's pull and is not answered is given up and sent again at once.
+  void AskAgain(size_t slot);
 
   bool any_in_flight() const { return in_flight_ > 0; }
   bool any_pausing() const { return !pausing_.empty(); }
@@ -50,6 +55,7 @@ class MessageSender {
   bool StartNext(size_t shard, ExchangeStep** held);
   void RetryDue();
   void RetryAtOnce(MessageCall* call) const;
+  void RepeatAtOnce(const CallId& id, MessageCall* call);
   void Launch(size_t slot, size_t shard, size_t message);
   ByteRope EncodePull(size_t slot, size_t shard, size_t message) const;
   int InFlightLimit(const ServerState& server) const;

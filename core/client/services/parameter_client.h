@@ -4,6 +4,7 @@
 #define KEELSON_CORE_CLIENT_SERVICES_PARAMETER_CLIENT_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -100,9 +101,19 @@ class ParameterClient {
   // Steps under way at a time: 1 or 2; with tables 1.
   virtual size_t depth() const = 0;
 
-  // Fetches the blocks that have changed since the last Pull or End, and rows (TableRows). Not to
+  // Fetches the blocks that have changed since the last pull or End, and rows (TableRows). Not to
   // be called between Begin and End.
-  virtual absl::Status Pull() = 0;
+  absl::Status Pull() { return PullFor(0, nullptr); }
+  // Says whether a step is still to be computed; called about once a second, by any thread.
+  using StillWanted = std::function<bool()>;
+  // As Pull, but not 0: the values for this step of synchronous mode. Waits until the round of the
+  // step before is committed; if `wanted` (null: true) becomes false meanwhile, for example because
+  // the chief that commits it is gone, it takes the values as they are.
+  virtual absl::Status PullFor(int64_t step, StillWanted wanted) = 0;
+  // Asks for what PullFor(step) fetches, and returns, so that the values come as soon as that round
+  // is committed. The next call, but for Drain, is PullFor or Pull, whose step need not be
+  // the same. Not with rows of tables, and not between Begin and End.
+  virtual void PullAhead(int64_t step) = 0;
 
   // Begins a step: the gradients of ticket `step` are computed from values().
   virtual void Begin(int64_t step, std::optional<Aggregation> aggregation = std::nullopt) = 0;
