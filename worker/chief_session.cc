@@ -44,7 +44,8 @@ std::vector<Ticket> TicketsOf(const v1::AcquireWorkResponse& lease) {
   for (const v1::StepTicket& ticket : lease.tickets()) {
     tickets.push_back({ticket.step(), ticket.records().epoch(), ticket.records().begin(),
                        ticket.records().end(), lease.lease_id(), ticket.attempt(),
-                       ticket.contested(), lease.fresh_values() || ticket.attempt() != 0});
+                       ticket.contested(), ticket.last_of_step(), ticket.follows_round(),
+                       lease.fresh_values() || ticket.attempt() != 0});
   }
   return tickets;
 }

@@ -15,15 +15,22 @@ constexpr absl::Duration kValuesAreOld = absl::Seconds(1);
 
 bool ModelValues::MustPull(const Ticket& ticket) const {
   const bool wants_fresh = ticket.fresh_values && ticket.lease_id != fresh_lease_;
-  return wants_fresh || clock_->Monotonic() - arrived_ > kValuesAreOld;
+  return wants_fresh || ahead_ || clock_->Monotonic() - arrived_ > kValuesAreOld;
 }
 
-absl::Status ModelValues::Pull(const Ticket& ticket) {
-  RETURN_IF_ERROR(client_->Pull());
+absl::Status ModelValues::Pull(const Ticket& ticket, ParameterClient::StillWanted wanted) {
+  ahead_ = false;
+  RETURN_IF_ERROR(client_->PullFor(ticket.follows_round ? ticket.step : 0, std::move(wanted)));
   Invalidate();
   NoteArrived(clock_->Monotonic());
   if (ticket.fresh_values) fresh_lease_ = ticket.lease_id;
   return absl::OkStatus();
+}
+
+void ModelValues::PullAhead(const Ticket& ticket) {
+  if (!ticket.last_of_step || client_->table_rows() != nullptr) return;
+  client_->PullAhead(ticket.step + 1);
+  ahead_ = true;
 }
 
 absl::Status ModelValues::Load() {

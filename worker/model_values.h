@@ -28,8 +28,12 @@ class ModelValues {
 
   // The client's values are too old, or the ticket wants fresh ones.
   bool MustPull(const Ticket& ticket) const;
-  // Fetches the newest values for the ticket. No step may be under way.
-  absl::Status Pull(const Ticket& ticket);
+  // Fetches the values for the ticket: the newest, or those of its synchronous step, if that is
+  // `wanted` until they come. No step may be under way.
+  absl::Status Pull(const Ticket& ticket, ParameterClient::StillWanted wanted);
+  // The ticket's gradient is at the servers: asks for the values of the next step, if this worker
+  // computes nothing else for this one. Pull is called next.
+  void PullAhead(const Ticket& ticket);
   // Loads the variables that are not loaded.
   absl::Status Load();
   // Loads variables as they arrive, while others are on their way.
@@ -54,6 +58,8 @@ class ModelValues {
   absl::Duration arrived_ = -absl::InfiniteDuration();
   // The newest lease for which fresh values were pulled.
   uint64_t fresh_lease_ = 0;
+  // PullAhead has asked, and Pull has not been called since.
+  bool ahead_ = false;
 };
 
 }  // namespace keelson

@@ -29,7 +29,7 @@ class RoundStep : public StepExchange {
   bool overlaps() const override { return false; }
   uint64_t part() const override { return static_cast<uint64_t>(ticket().begin); }
   absl::Status LoadAnswer() override { return absl::OkStatus(); }
-  void NoteEnded(absl::Duration) override {}
+  void NoteEnded(absl::Duration) override { parts().values->PullAhead(ticket()); }
 
  protected:
   std::optional<Aggregation> aggregation() const override {

@@ -36,6 +36,20 @@ TEST_P(SynchronousStepsTest, ARoundIsComputedFromFreshValuesAndPushedWithItsAtte
   EXPECT_EQ(exchanges_.drains, 0);
 }
 
+TEST_P(SynchronousStepsTest, TheNextStepsValuesAreAskedForAhead) {
+  for (int64_t step = 3; step < 6; ++step) {
+    v1::AcquireWorkResponse lease = FakeChief::MakeLease(50 + step, step, 1);
+    lease.mutable_tickets(0)->set_attempt(7);
+    lease.mutable_tickets(0)->set_last_of_step(step != 4);
+    lease.mutable_tickets(0)->set_follows_round(step != 3);
+    chief_.AddLease(lease);
+  }
+  ASSERT_EQ(Run(), absl::OkStatus());
+  EXPECT_THAT(exchanges_.steps, ElementsAre(3, 4, 5));
+  EXPECT_THAT(exchanges_.pulled_for, ElementsAre(0, 4, 5));
+  EXPECT_THAT(exchanges_.asked_ahead, ElementsAre(4, 6));
+}
+
 TEST_P(SynchronousStepsTest, AContestedGradientIsSentWhenTheChiefWantsIt) {
   chief_.AddSynchronousLease(50, 3, 1, true);
   ASSERT_EQ(Run(), absl::OkStatus());

@@ -87,7 +87,8 @@ absl::Status TrainingLoop::PrepareValues(const PreparedBatch& prepared) {
   if (lacks_rows || values_.MustPull(prepared.ticket)) {
     RETURN_IF_ERROR(Drain());
     if (lacks_rows) RETURN_IF_ERROR(tables->Request(prepared.batch));
-    RETURN_IF_ERROR(values_.Pull(prepared.ticket));
+    RETURN_IF_ERROR(values_.Pull(
+        prepared.ticket, [this, ticket = prepared.ticket] { return progress_->IsValid(ticket); }));
   }
   RETURN_IF_ERROR(values_.Load());
   return tables == nullptr ? absl::OkStatus() : tables->Load(prepared.batch);

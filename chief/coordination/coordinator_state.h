@@ -9,8 +9,9 @@
 //
 // Four conditions are waited for: `changed` by the chief's calls, `round_staged` by the one thread
 // that commits rounds, `members_changed` by calls of members, and `requests_due` by the one thread
-// that answers requests without a thread. Whoever changes something wakes those who may wait for it. Thousands of members report some times a
-// second, and as many may wait, so that a report wakes only those for whom it changes something.
+// that answers requests without a thread. Whoever changes something wakes those who may wait for
+// it. Thousands of members report some times a second, and as many may wait, so that a report wakes
+// only those for whom it changes something.
 #ifndef KEELSON_CHIEF_COORDINATION_COORDINATOR_STATE_H_
 #define KEELSON_CHIEF_COORDINATION_COORDINATOR_STATE_H_
 

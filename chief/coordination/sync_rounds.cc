@@ -71,13 +71,20 @@ bool SyncRounds::Holds(uint64_t worker, uint64_t lease_id) const {
   return Find(worker, lease_id).has_value();
 }
 
+int64_t SyncRounds::WantedOf(int64_t alive_workers) const {
+  return std::clamp(std::max<int64_t>(alive_workers, 1), wanted_, std::max(wanted_, num_tickets()));
+}
+
+int64_t SyncRounds::MostOf(int64_t alive_workers) const {
+  const int64_t workers = std::max<int64_t>(alive_workers, 1);
+  return (WantedOf(alive_workers) + workers - 1) / workers;
+}
+
 std::optional<RecordRange> SyncRounds::Grant(uint64_t worker, uint64_t lease_id,
                                              int64_t alive_workers) {
-  const int64_t workers = std::max<int64_t>(alive_workers, 1);
-  const int64_t wanted = std::clamp(workers, wanted_, std::max(wanted_, num_tickets()));
-  const int64_t share = (wanted + workers - 1) / workers;
   const bool decided = Count(kAdmitted) >= wanted_;
-  if (decided || Count(kHeld) >= wanted || CountOf(worker) >= share) return std::nullopt;
+  if (decided || Count(kHeld) >= WantedOf(alive_workers)) return std::nullopt;
+  if (CountOf(worker) >= MostOf(alive_workers)) return std::nullopt;
   if (waiting_.empty()) return std::nullopt;
   const size_t ticket = *waiting_.begin();
   waiting_.erase(waiting_.begin());

@@ -63,6 +63,8 @@ class SyncRounds {
   // [replicas_to_aggregate, all]; a worker gets more than one only when there are fewer workers
   // than that.
   std::optional<RecordRange> Grant(uint64_t worker, uint64_t lease_id, int64_t alive_workers);
+  // The most tickets that Grant gives one of so many workers.
+  int64_t MostOf(int64_t alive_workers) const;
 
   // Whether the gradient of this ticket counts; the same when asked again. False for a ticket that
   // is not the worker's, or of an older attempt.
@@ -101,6 +103,8 @@ class SyncRounds {
   // The number of tickets that have reached at least `state`.
   int64_t Count(State state) const;
   int64_t CountOf(uint64_t worker) const;
+  // How many tickets are out at a time.
+  int64_t WantedOf(int64_t alive_workers) const;
   // The ticket of this lease; nothing: no ticket is leased so.
   std::optional<size_t> Find(uint64_t worker, uint64_t lease_id) const;
   void Enter(size_t ticket, State state);

@@ -55,6 +55,8 @@ std::optional<WorkLease> WorkDispatcher::GrantOfRound(uint64_t worker, int64_t a
   lease.tickets = {{rounds_.step(), records->epoch, records->begin, records->end}};
   lease.attempt = rounds_.attempt();
   lease.contested = rounds_.contested();
+  lease.last_of_step = rounds_.MostOf(alive_workers) == 1;
+  lease.follows_round = own_round_ == rounds_.step() - 1;
   lease.fresh_values = true;
   return lease;
 }
@@ -121,6 +123,8 @@ std::optional<SyncRounds::Round> WorkDispatcher::OpenRound() const {
 bool WorkDispatcher::RoundCommitted(const SyncRounds::Round& round) {
   if (rounds_.Staged() != round) return false;
   ledger_.CompleteRound(rounds_.StagedBatches());
+  committed_rounds_ = round.step;
+  own_round_ = round.step;
   rounds_.Close();
   Settle();
   return true;

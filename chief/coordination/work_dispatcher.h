@@ -144,7 +144,11 @@ class WorkDispatcher {
   StalenessBound bound_;
   SyncRounds rounds_;
   uint32_t attempt_;
+  // The newest round that a server has committed; -1: none.
   int64_t committed_rounds_ = -1;
+  // Likewise of those that this chief commits, and so, sooner or later, at all servers. Those of
+  // another chief a server may lack for ever.
+  std::optional<int64_t> own_round_;
 };
 
 }  // namespace keelson

@@ -92,6 +92,19 @@ TEST(WorkDispatcherTest, ARoundCountsWhenItIsCommitted) {
   EXPECT_EQ(work.Complete(kAlice, alices->id, 1), absl::OkStatus());
 }
 
+TEST(WorkDispatcherTest, ATicketSaysWhatComesBeforeAndAfterIt) {
+  WorkDispatcher work = Dispatcher("sync:2");
+  const auto first = work.Grant(kAlice, 10, 2);
+  EXPECT_TRUE(first->last_of_step);
+  EXPECT_FALSE(first->follows_round);
+  ASSERT_EQ(work.Complete(kAlice, first->id, 1), absl::OkStatus());
+  StageOne(&work, kBob);
+  ASSERT_TRUE(work.RoundCommitted(*work.StagedRound()));
+  const auto second = work.Grant(kAlice, 10, 1);
+  EXPECT_FALSE(second->last_of_step) << "she is alone, and gets another one";
+  EXPECT_TRUE(second->follows_round);
+}
+
 TEST(WorkDispatcherTest, AFailedRoundIsANewAttemptOnTheSameRecords) {
   WorkDispatcher work = Dispatcher("sync:1");
   StageOne(&work, kAlice, 1);

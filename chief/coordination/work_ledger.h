@@ -45,6 +45,8 @@ struct WorkLease {
   // How the worker is to handle them; see StepTicket and AcquireWorkResponse.
   uint32_t attempt = 0;
   bool contested = false;
+  bool last_of_step = false;
+  bool follows_round = false;
   bool fresh_values = false;
   // The files of a stream that have the tickets' records.
   std::vector<v1::StreamFile> stream_files;

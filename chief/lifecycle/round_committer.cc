@@ -13,15 +13,19 @@ constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 }  // namespace
 
 void RoundCommitter::Run(const StopSignal& end) {
+  std::optional<RoundQueue::Round> round;
   while (!end.raised()) {
-    const std::optional<RoundQueue::Round> round =
-        rounds_->WaitForRound(absl::InfiniteDuration(), &end);
+    // One that a server has committed is no longer in the queue, and is to be committed by all.
+    const bool begun = round.has_value() && servers_->rounds()->committed() >= round->step;
+    if (!begun) round = rounds_->WaitForRound(absl::InfiniteDuration(), &end);
     if (!round.has_value()) continue;
     const absl::Status status = Commit(*round, end);
-    if (status.ok()) continue;
-    if (absl::IsFailedPrecondition(status)) {
+    if (status.ok()) {
+      round.reset();
+    } else if (absl::IsFailedPrecondition(status)) {
       LogWarning("step ", round->step, " is computed again: ", status.message());
       rounds_->RoundFailed(*round);
+      round.reset();
     } else if (absl::IsAborted(status)) {
       leadership_->NoteReplaced(status);
       return;

@@ -37,10 +37,13 @@ class RoundCommitterTest : public RunningJobTest {
   std::thread thread_;
 };
 
-TEST_F(RoundCommitterTest, AStepCountsWhenEveryServerHasCommittedIt) {
+TEST_F(RoundCommitterTest, AStepCountsAndEveryServerCommitsIt) {
   EXPECT_EQ(step(), 0);
   Start();
   AwaitStep(1);
+  for (const FakeParameterServer& fake : fakes_) {
+    while (fake.commits().empty()) std::this_thread::yield();
+  }
   for (const FakeParameterServer& fake : fakes_) {
     ASSERT_THAT(fake.commits(), SizeIs(1));
     EXPECT_EQ(fake.commits()[0].round(), 0);
@@ -59,6 +62,16 @@ TEST_F(RoundCommitterTest, ARoundThatNoServerHasIsComputedAgain) {
   EXPECT_EQ(step(), 0);
   Finish(kWorker0, 1, *again);
   AwaitStep(1);
+}
+
+// The step counts by then, and is not handed out again.
+TEST_F(RoundCommitterTest, ARoundThatHasBegunIsBroughtToItsEnd) {
+  fakes_[1].FailCommits({absl::InternalError("no memory"), absl::InternalError("no memory")});
+  Start();
+  AwaitStep(1);
+  while (fakes_[1].commits().size() < 3) std::this_thread::yield();
+  EXPECT_EQ(fakes_[1].commits().back().round(), 0);
+  EXPECT_EQ(step(), 1);
 }
 
 TEST_F(RoundCommitterTest, AServerThatObeysAnotherChiefEndsIt) {

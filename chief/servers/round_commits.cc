@@ -25,7 +25,8 @@ std::pair<std::vector<size_t>, std::vector<size_t>> RoundCommits::Doubtful() con
 
 std::vector<absl::Status> RoundCommits::CommitAtEach(const std::vector<size_t>& at,
                                                      const Round& round, bool only_ask,
-                                                     const StopSignal& stop) {
+                                                     const StopSignal& stop,
+                                                     absl::FunctionRef<void()> committed) {
   std::vector<absl::Status> statuses(at.size());
   v1::CommitRoundRequest request = RequestOf(round);
   request.set_only_ask(only_ask);
@@ -37,6 +38,7 @@ std::vector<absl::Status> RoundCommits::CommitAtEach(const std::vector<size_t>& 
     if (!statuses[i].ok() || only_ask) return;
     calls_->contacts().NoteWhole(at[i], makings);
     NoteCommitted(round.step);
+    committed();
   });
   return statuses;
 }
@@ -44,18 +46,24 @@ std::vector<absl::Status> RoundCommits::CommitAtEach(const std::vector<size_t>& 
 absl::Status RoundCommits::Commit(const Round& round, const StopSignal& stop,
                                   absl::FunctionRef<void()> committed) {
   const RoundGate::Round turn(&gate_);
+  std::atomic<bool> told = false;
+  const auto tell_once = [&] {
+    if (!told.exchange(true)) committed();
+  };
   // From the first commit on the replicas have it.
   if (committed_ < round.step) RETURN_IF_ERROR(Replicate(round, stop));
   const auto [doubtful, sure] = Doubtful();
   // Alone it need not be asked.
   if (doubtful.size() > 1 && committed_ < round.step) {
-    for (const absl::Status& answer : CommitAtEach(doubtful, round, /*only_ask=*/true, stop)) {
+    for (const absl::Status& answer :
+         CommitAtEach(doubtful, round, /*only_ask=*/true, stop, tell_once)) {
       RETURN_IF_ERROR(answer);
     }
   }
   std::vector<std::pair<size_t, absl::Status>> refusals;
   for (const std::vector<size_t>& at : {doubtful, sure}) {
-    const std::vector<absl::Status> answers = CommitAtEach(at, round, /*only_ask=*/false, stop);
+    const std::vector<absl::Status> answers =
+        CommitAtEach(at, round, /*only_ask=*/false, stop, tell_once);
     for (size_t i = 0; i < at.size(); ++i) {
       if (absl::IsFailedPrecondition(answers[i])) {
         refusals.emplace_back(at[i], answers[i]);
@@ -69,7 +77,7 @@ absl::Status RoundCommits::Commit(const Round& round, const StopSignal& stop,
   for (const auto& [s, refusal] : refusals) {
     RETURN_IF_ERROR(LoseAt(s, round, refusal.message(), absl::InfiniteDuration(), stop));
   }
-  committed();
+  tell_once();
   return absl::OkStatus();
 }
 

@@ -42,8 +42,10 @@ class RoundCommits {
   // server has committed the round it can be begun again. Failed calls are repeated until the
   // server answers, or `stop` is raised. OK: committed. A server that was restarted unnoticed has
   // lost this step with those before it; that is logged. FAILED_PRECONDITION: a server lacks
-  // pushes, and none has committed the round. CANCELLED: stopped. ABORTED: another chief. When it
-  // is committed, `committed` is called before a cut can be prepared.
+  // pushes, and none has committed the round. CANCELLED: stopped. ABORTED: another chief.
+  // `committed` is called once, by any thread, when the first server has committed it: the step
+  // counts from then on, while the others follow before a cut can be prepared. It may have been
+  // called before an error, too; then Commit is to be called again with the same round.
   absl::Status Commit(
       const Round& round, const StopSignal& stop, absl::FunctionRef<void()> committed = [] {});
   // Commits a round at one server, trying for at most `patience` (on the clock).
@@ -81,8 +83,10 @@ class RoundCommits {
   std::pair<std::vector<size_t>, std::vector<size_t>> Doubtful() const;
   // Has these servers commit the round, or say whether they would, side by side. Returns their
   // answers in the same order.
+  // `committed` is called for each that commits it, by any thread.
   std::vector<absl::Status> CommitAtEach(const std::vector<size_t>& at, const Round& round,
-                                         bool only_ask, const StopSignal& stop);
+                                         bool only_ask, const StopSignal& stop,
+                                         absl::FunctionRef<void()> committed);
 
   ServerCalls* const calls_;
   Replicas* const replicas_;

@@ -19,6 +19,20 @@ TEST_F(RoundCommitsTest, ARoundIsCommittedEverywhere) {
   }
 }
 
+TEST_F(RoundCommitsTest, TheFirstCommitIsToldWhileTheOthersFollow) {
+  servers_[1].FailCommits({absl::UnavailableError("restarting")});
+  int told = 0;
+  size_t others = 0;
+  ASSERT_EQ(group_.rounds()->Commit({12, 3, 4}, stop_,
+                                    [&] {
+                                      ++told;
+                                      others = servers_[1].shard().committed_round();
+                                    }),
+            absl::OkStatus());
+  EXPECT_EQ(told, 1);
+  EXPECT_NE(others, 12u) << "it was told before the other server had it";
+}
+
 TEST_F(RoundCommitsTest, ACommitIsRepeatedUntilItIsAnswered) {
   servers_[1].FailCommits(
       {absl::UnavailableError("restarting"), absl::DeadlineExceededError("slow")});

@@ -97,6 +97,8 @@ v1::StepTicket TicketToProto(const WorkTicket& ticket, const WorkLease& lease) {
   proto.mutable_records()->set_end(ticket.end);
   proto.set_attempt(lease.attempt);
   proto.set_contested(lease.contested);
+  proto.set_last_of_step(lease.last_of_step);
+  proto.set_follows_round(lease.follows_round);
   return proto;
 }
 

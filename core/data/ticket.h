@@ -23,6 +23,10 @@ struct Ticket {
   // The step takes fewer gradients than it has tickets: before a gradient is sent, the chief is
   // asked whether it counts.
   bool contested = false;
+  // Unless the step is begun again, the worker gets no other ticket of this synchronous step.
+  bool last_of_step = false;
+  // The values are those for this step, which the round of the step before precedes.
+  bool follows_round = false;
   // The gradient must be computed from values that were pulled after the ticket was granted.
   bool fresh_values = false;
 

@@ -44,7 +44,8 @@ absl::StatusOr<bool> ScriptSteps::Begin(const Ticket& ticket) {
 absl::Status ScriptSteps::Pull(const Ticket& ticket) {
   TableRows* const rows = client_->table_rows();
   if (rows != nullptr) RETURN_IF_ERROR(rows_->WantAhead(rows));
-  RETURN_IF_ERROR(client_->Pull());
+  RETURN_IF_ERROR(client_->PullFor(ticket.follows_round ? ticket.step : 0,
+                                   [this, ticket] { return progress_->IsValid(ticket); }));
   if (rows != nullptr) rows_->DeliverAhead(rows);
   arrived_ = clock_->Monotonic();
   if (ticket.fresh_values) fresh_lease_ = ticket.lease_id;
