@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +52,19 @@ class BlockSender {
   size_t bytes_ = 0;
 };
 
-void AddBlock(const BlockContent& content, v1::InitializeChunk::Block* block) {
+// A worker repeats where the shard is served from then on what was not answered before, although
+// the copy may have it.
+void AddApplied(const SequenceTable& applied, size_t unit, v1::InitializeChunk::Block* block) {
+  for (const auto& [incarnation, runs] : applied) {
+    const std::optional<uint64_t> newest = NewestAt(runs, unit);
+    if (!newest.has_value()) continue;
+    v1::ShardState::WorkerSequence* const push = block->add_applied();
+    push->set_incarnation(incarnation);
+    push->set_sequence(*newest);
+  }
+}
+
+void AddContent(const BlockContent& content, v1::InitializeChunk::Block* block) {
   block->set_version(content.version);
   block->set_updates(content.updates);
   AppendElements(content.values.span(), block->mutable_elements());
@@ -147,11 +160,13 @@ absl::Status ReplicaCalls::ReadShard(const v1::ReadShardRequest& request,
   sender.chunk()->set_shard_step(cut.shard_step);
   sender.chunk()->set_committed_round(cut.committed.round);
   sender.chunk()->set_committed_contributions(cut.committed.contributions);
+  size_t unit = 0;
   for (const auto& partition : cut.partitions) {
     for (const BlockContentRef& content : partition) {
       v1::InitializeChunk::Block* const block = sender.chunk()->add_blocks();
-      AddBlock(*content, block);
-      RETURN_IF_ERROR(sender.NoteAdded(block->elements().size()));
+      AddContent(*content, block);
+      AddApplied(cut.applied, unit++, block);
+      RETURN_IF_ERROR(sender.NoteAdded(block->ByteSizeLong()));
     }
   }
   return sender.Send();

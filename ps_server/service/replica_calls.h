@@ -2,6 +2,10 @@
 // which the replica stays equal: with each synchronous round it gets the sums of the pushes before
 // the round is committed at either. So whichever process dies, and whenever, the other one has the
 // round, or neither has.
+//
+// The copy as which it begins knows the pushes that it has, so that one that is repeated there when
+// the shard has moved counts once. Of a round that is not committed it has nothing: where the shard
+// moves before it gets the sums, the step is begun again.
 #ifndef KEELSON_PS_SERVER_SERVICE_REPLICA_CALLS_H_
 #define KEELSON_PS_SERVER_SERVICE_REPLICA_CALLS_H_
 

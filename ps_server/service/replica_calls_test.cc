@@ -53,17 +53,31 @@ class ReplicaCallsTest : public testing::TestWithParam<const char*> {
     }
     return push;
   }
-  // Values, slots, versions and progress.
+  // Values, slots, versions and progress. The sums of a round do not say whose pushes they have.
   std::string StateOf(ParameterHandler* server) {
     v1::ReadShardRequest request;
     *request.mutable_header() = start_.header();
     std::string state;
-    const absl::Status status = server->ReadShard(request, [&](const v1::InitializeChunk& chunk) {
+    const absl::Status status = server->ReadShard(request, [&](v1::InitializeChunk chunk) {
+      for (v1::InitializeChunk::Block& block : *chunk.mutable_blocks()) block.clear_applied();
       state += chunk.SerializeAsString();
       return absl::OkStatus();
     });
     EXPECT_TRUE(status.ok()) << status;
     return state;
+  }
+
+  // The message with the first of the push's ranges of blocks.
+  TestRequest FirstRangeOf(TestRequest push) const {
+    const BlockRange range = push.header.ranges.front();
+    int64_t elements = 0;
+    for (uint32_t b = 0; b < range.num_blocks; ++b) {
+      elements += placement_.BlockElements(range.partition, range.first_block + b);
+    }
+    push.header.ranges = {range};
+    push.header.last_part = false;
+    push.payload.resize(static_cast<size_t>(elements) * sizeof(float));
+    return push;
   }
 
   const Placement placement_ = TestPlacement(1);
@@ -136,6 +150,34 @@ TEST_P(ReplicaCallsTest, APushThatTheSumsHaveCountsOnce) {
   EXPECT_TRUE(CommitRound(&replica_, {0, 1}, 2).ok());
   ASSERT_TRUE(CommitRound(&host_.handler, {0, 1}, 2).ok());
   EXPECT_EQ(StateOf(&replica_), StateOf(&host_.handler));
+}
+
+// As a worker repeats it that has had no answer when the shard moves.
+TEST_P(ReplicaCallsTest, APushThatTheCopyHasCountsOnce) {
+  const TestRequest whole = PushOf(placement_, 0, /*incarnation=*/1, /*sequence=*/1);
+  const TestRequest begun = PushOf(placement_, 0, 2, 1);
+  ASSERT_TRUE(CallBulk(&host_.handler, BulkMethod::kPushPull, whole).ok());
+  ASSERT_TRUE(CallBulk(&host_.handler, BulkMethod::kPushPull, FirstRangeOf(begun)).ok());
+  ASSERT_TRUE(Replicate().ok());
+  const TestRequest next = PushOf(placement_, 0, 1, 2);
+  for (const TestRequest& push : {whole, begun, next, next}) {
+    const auto here = CallBulk(&replica_, BulkMethod::kPushPull, push);
+    const auto there = CallBulk(&host_.handler, BulkMethod::kPushPull, push);
+    ASSERT_TRUE(here.ok() && there.ok()) << here.status() << there.status();
+    EXPECT_EQ(here->header.duplicate_blocks, there->header.duplicate_blocks);
+    EXPECT_TRUE(here->payload == there->payload);
+  }
+  EXPECT_EQ(StateOf(&replica_), StateOf(&host_.handler));
+}
+
+// The sums stay at the host, so the replica may not take the round for whole.
+TEST_P(ReplicaCallsTest, ARoundThatBeganBeforeTheCopyIsBegunAgain) {
+  const TestRequest push = PushRound({0, 1}, &host_.handler);
+  ASSERT_TRUE(Replicate().ok());
+  EXPECT_TRUE(CallBulk(&replica_, BulkMethod::kPush, push).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(CommitRound(&replica_, {0, 1}, 2)));
+  PushRound({0, 2}, &replica_);
+  EXPECT_TRUE(CommitRound(&replica_, {0, 2}, 2).ok());
 }
 
 TEST_P(ReplicaCallsTest, ARoundThatTheHostLacksIsRefused) {

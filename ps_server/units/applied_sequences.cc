@@ -7,12 +7,13 @@ namespace keelson {
 namespace {
 
 // The run with `unit`, or the first one behind it.
-SequenceRuns::iterator FindRun(SequenceRuns* runs, uint32_t unit) {
+template <typename Runs>
+auto FindRun(Runs* runs, uint32_t unit) {
   return std::partition_point(runs->begin(), runs->end(),
                               [unit](const SequenceRun& run) { return run.end <= unit; });
 }
 
-bool Has(const SequenceRuns& runs, SequenceRuns::iterator run, uint32_t unit) {
+bool Has(const SequenceRuns& runs, SequenceRuns::const_iterator run, uint32_t unit) {
   return run != runs.end() && run->begin <= unit;
 }
 
@@ -51,14 +52,19 @@ void Put(SequenceRuns* runs, uint32_t unit, uint64_t sequence) {
 
 }  // namespace
 
-bool AppliedSequences::Take(size_t unit, uint64_t incarnation, uint64_t sequence) {
+std::optional<uint64_t> NewestAt(const SequenceRuns& runs, size_t unit) {
   const auto position = static_cast<uint32_t>(unit);
+  const auto run = FindRun(&runs, position);
+  return Has(runs, run, position) ? std::make_optional(run->sequence) : std::nullopt;
+}
+
+bool AppliedSequences::Take(size_t unit, uint64_t incarnation, uint64_t sequence) {
   Stripe& stripe = StripeOf(incarnation);
   MutexLock lock(&stripe.mu);
   SequenceRuns& runs = stripe.runs[incarnation];
-  const auto run = FindRun(&runs, position);
-  if (Has(runs, run, position) && sequence <= run->sequence) return false;
-  Put(&runs, position, sequence);
+  const std::optional<uint64_t> newest = NewestAt(runs, unit);
+  if (newest.has_value() && sequence <= *newest) return false;
+  Put(&runs, static_cast<uint32_t>(unit), sequence);
   return true;
 }
 

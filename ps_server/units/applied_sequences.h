@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct SequenceRun {
 
 // One incarnation's: disjoint and in order. A unit without a run has applied nothing of it.
 using SequenceRuns = std::vector<SequenceRun>;
+
+// The newest push that the unit has applied. Nothing: none.
+std::optional<uint64_t> NewestAt(const SequenceRuns& runs, size_t unit);
 
 // By incarnation.
 using SequenceTable = std::map<uint64_t, SequenceRuns>;

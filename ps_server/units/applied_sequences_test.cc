@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -31,6 +33,15 @@ TEST(AppliedSequencesTest, APushOfAllUnitsIsOneRun) {
   EXPECT_TRUE(applied.Take(2, 1, 8));
   EXPECT_THAT(applied.Table()[1],
               ElementsAre(SequenceRun{0, 2, 7}, SequenceRun{2, 3, 8}, SequenceRun{3, 4, 7}));
+}
+
+TEST(AppliedSequencesTest, TellsTheNewestOfAUnit) {
+  const SequenceRuns runs = {{1, 3, 7}, {5, 6, 8}};
+  const std::optional<uint64_t> expected[] = {{}, 7, 7, {}, {}, 8, {}};
+  for (size_t unit = 0; unit < std::size(expected); ++unit) {
+    EXPECT_EQ(NewestAt(runs, unit), expected[unit]) << unit;
+  }
+  EXPECT_EQ(NewestAt({}, 0), std::nullopt);
 }
 
 TEST(AppliedSequencesTest, KeepsThoseThatStay) {

@@ -119,7 +119,7 @@ StageResult Block::Stage(const PushIdentity& push, const RoundId& round, float w
     SkipGradient(gradient, elements);
     return StageResult::kOutdated;
   }
-  // What a whole sum has came to another process, whose sequences are not known here.
+  // What a whole sum has came to another process, whose sequences after the copy are unknown here.
   const bool has_it = sum_ != nullptr && sum_->id() == round && sum_->whole();
   if (!TakeSequence(push) || has_it) {
     SkipGradient(gradient, elements);

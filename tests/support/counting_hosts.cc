@@ -231,7 +231,8 @@ std::string CountingHosts::ReadAt(int process, size_t shard) const {
   request.mutable_header()->set_shard(static_cast<uint32_t>(shard) + 1);
   std::string content;
   const absl::Status status =
-      hosts_[process]->shards->ReadShard(request, [&](const v1::InitializeChunk& chunk) {
+      hosts_[process]->shards->ReadShard(request, [&](v1::InitializeChunk chunk) {
+        for (v1::InitializeChunk::Block& block : *chunk.mutable_blocks()) block.clear_applied();
         content += chunk.SerializeAsString();
         return absl::OkStatus();
       });

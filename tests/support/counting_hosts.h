@@ -89,7 +89,8 @@ class CountingHosts : public CountingCluster {
   std::vector<ServerGroup::Server> Servers();
   ServerSupervisor::Job Job();
   void CommitRounds();
-  // The content of the shard as it is at this process.
+  // The content of the shard as it is at this process. Replicas do not know whose pushes a round
+  // has.
   std::string ReadAt(int process, size_t shard) const;
 
   std::vector<std::unique_ptr<Host>> hosts_;
