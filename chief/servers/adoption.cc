@@ -39,6 +39,13 @@ bool IsNewer(const v1::ShardStatus& a, const v1::ShardStatus& b) {
          std::pair(b.job_state_term(), b.job_state_version());
 }
 
+// Whether the shard lacks at most the newest round. No shard has two rounds more than another one,
+// whatever happens; but the first round after asynchronous steps may follow on one long past, and a
+// shard that has not committed it has pushes of it.
+bool IsCurrent(const v1::ShardStatus& server, int64_t newest_round) {
+  return server.committed_round() >= newest_round - 1 || server.open_round() == newest_round;
+}
+
 int64_t NewestRound(const ExpectedShards& expected, const std::vector<v1::ShardStatus>& servers) {
   int64_t newest = -1;
   for (size_t s = 0; s < servers.size(); ++s) {
@@ -95,8 +102,7 @@ Adoption DecideAdoption(const ExpectedShards& expected, const std::vector<v1::Sh
   for (size_t s = 0; s < servers.size(); ++s) {
     const std::optional<v1::PersistedJobState>& persisted = states[s];
     const bool this_job = !persisted.has_value() || persisted->job().job_id() == job_id;
-    // Whatever happens, no shard has two rounds more than another one.
-    const bool current = servers[s].committed_round() >= newest_round - 1;
+    const bool current = IsCurrent(servers[s], newest_round);
     decision.keeps.push_back(this_job && current && HoldsShard(expected, servers[s], s));
     kept += decision.keeps.back() ? 1 : 0;
     if (persisted.has_value() && this_job && IsNewer(servers[s], servers[*newest])) newest = s;

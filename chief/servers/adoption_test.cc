@@ -121,6 +121,18 @@ TEST_F(AdoptionTest, AShardThatMissedRoundsIsRestored) {
   EXPECT_THAT(Decide().keeps, ElementsAre(true, false));
 }
 
+// Asynchronous steps have no rounds, so the first round after them follows on none.
+TEST_F(AdoptionTest, AShardThatHasPushesOfTheNewestRoundIsKept) {
+  for (v1::ShardStatus& server : servers_) server.set_open_round(12);
+  servers_[0].set_committed_round(12);
+  for (const int64_t before : {-1, 5}) {
+    servers_[1].set_committed_round(before);
+    EXPECT_THAT(Decide().keeps, ElementsAre(true, true));
+  }
+  servers_[1].set_open_round(11);
+  EXPECT_THAT(Decide().keeps, ElementsAre(true, false));
+}
+
 TEST_F(AdoptionTest, WithoutAnyStateItStartsOver) {
   for (v1::ShardStatus& server : servers_) server.clear_job_state();
   EXPECT_EQ(WhyNot(), "no server holds a job state");
