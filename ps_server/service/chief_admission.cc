@@ -53,4 +53,9 @@ uint64_t ChiefAdmission::term() const {
   return term_;
 }
 
+uint64_t ChiefAdmission::incarnation() const {
+  MutexLock lock(&mu_);
+  return incarnation_;
+}
+
 }  // namespace keelson

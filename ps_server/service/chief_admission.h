@@ -14,7 +14,8 @@
 namespace keelson {
 
 // Admits the chief of the highest term that has called, and of one term the first that called;
-// whoever calls first, a chief that was replaced is refused. Thread-safe.
+// whoever calls first, a chief that was replaced is refused. A process has one for all of its
+// shards: whoever was refused or admitted at one of them is at all. Thread-safe.
 class ChiefAdmission {
  public:
   // Another chief is let in when the one before it has been silent for `exclusive`: zero where
@@ -35,6 +36,8 @@ class ChiefAdmission {
   absl::Duration Silence() const;
   // The term of the chief that was admitted last; 0: none.
   uint64_t term() const;
+  // Its incarnation; 0: none.
+  uint64_t incarnation() const;
 
  private:
   absl::Status CheckTerm(absl::string_view call, const v1::RequestHeader& chief) const

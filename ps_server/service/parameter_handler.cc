@@ -28,18 +28,19 @@ ParameterHandler::ParameterHandler(const Options& options, const Clock* clock, S
       end_(end),
       credits_(options.credits, clock),
       files_(options.model_dir, clock, options.file_system),
-      chiefs_(clock, options.chief_exclusive),
-      shard_(&chiefs_,
+      own_chiefs_(clock, options.chief_exclusive),
+      chiefs_(options.chiefs != nullptr ? options.chiefs : &own_chiefs_),
+      shard_(chiefs_,
              [this] {
                snapshots_.DropCut();
                waits_.WakeAll();
              }),
       limits_log_(clock),
       snapshots_(
-          &files_, [this] { return shard_.CurrentStore(); }, &chiefs_, &figures_, clock),
+          &files_, [this] { return shard_.CurrentStore(); }, chiefs_, &figures_, clock),
       initialize_({options.config_hash, options.max_shard_bytes, options.commit_threads}, &files_,
-                  &chiefs_, &shard_, clock),
-      replicas_(options.connect_host, &chiefs_, &shard_, &initialize_) {}
+                  chiefs_, &shard_, clock),
+      replicas_(options.connect_host, chiefs_, &shard_, &initialize_) {}
 
 // ---- Calls of workers.
 
@@ -113,7 +114,7 @@ absl::Status ParameterHandler::FindChief(const v1::FindChiefRequest& request,
 }
 
 ChiefSign ParameterHandler::chief_sign() const {
-  return {chiefs_.Silence(), chief_stopping_, !replica_ && Unsaved(shard_.view().shard)};
+  return {chiefs_->Silence(), chief_stopping_, !replica_ && Unsaved(shard_.view().shard)};
 }
 
 bool ParameterHandler::Unsaved(const ServedShard::Pointer& shard) const {
@@ -133,7 +134,7 @@ bool ParameterHandler::CloseIfSaved() {
 
 absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
                                               v1::ShardStatus* response) {
-  RETURN_IF_ERROR(chiefs_.Admit("ChiefHeartbeat", request.header()));
+  RETURN_IF_ERROR(chiefs_->Admit("ChiefHeartbeat", request.header()));
   AwaitCommitsOfOthers(request.header().incarnation());
   snapshots_.DropCutOfOthers(request.header().incarnation());
   chief_stopping_ = request.stopping();
@@ -154,11 +155,11 @@ void ParameterHandler::AwaitCommitsOfOthers(uint64_t chief) {
 
 absl::Status ParameterHandler::CommitRound(const v1::CommitRoundRequest& request,
                                            v1::CommitRoundResponse* response) {
-  RETURN_IF_ERROR(chiefs_.Admit("CommitRound", request.header()));
+  RETURN_IF_ERROR(chiefs_->Admit("CommitRound", request.header()));
   ASSIGN_OR_RETURN(const ServedShard::Pointer shard, shard_.Current());
   MutexLock lock(&commit_mu_);
   // Another chief may have come during the wait, and have been told which round was committed.
-  RETURN_IF_ERROR(chiefs_.Admit("CommitRound", request.header()));
+  RETURN_IF_ERROR(chiefs_->Admit("CommitRound", request.header()));
   if (request.store_id() != 0 && request.store_id() != shard->store_id) {
     return absl::UnavailableError("the shard is not the one that the chief knows");
   }
@@ -235,7 +236,7 @@ absl::Status ParameterHandler::StreamSnapshot(const v1::StreamSnapshotRequest& r
 
 absl::Status ParameterHandler::Finish(const v1::FinishShardRequest& request,
                                       v1::FinishShardResponse* response) {
-  RETURN_IF_ERROR(chiefs_.Admit("Finish", request.header()));
+  RETURN_IF_ERROR(chiefs_->Admit("Finish", request.header()));
   if (request.moved()) {
     shard_.Drop();
     return absl::OkStatus();
@@ -251,6 +252,8 @@ absl::Status ParameterHandler::Finish(const v1::FinishShardRequest& request,
 
 absl::Status ParameterHandler::GetStatus(const v1::GetShardStatusRequest& request,
                                          v1::ShardStatus* response) {
+  // A chief asks for the state of a shard that it finds in a process which obeys it already.
+  AwaitCommitsOfOthers(chiefs_->incarnation());
   FillStatus(response);
   response->clear_incarnation();
   if (request.with_job_state()) record_.FillJobState(response);
@@ -270,7 +273,7 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   status->set_duplicate_blocks(figures.duplicate_blocks);
   status->set_refused_pushes(figures.refused_calls);
   status->set_committed_round(-1);
-  status->set_chief_term(chiefs_.term());
+  status->set_chief_term(chiefs_->term());
   status->set_job_state_version(record_.state_version());
   const ServedShard::View view = shard_.view();
   status->set_state(view.state);

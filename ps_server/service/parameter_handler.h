@@ -48,6 +48,9 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
     FileSystem* file_system = nullptr;
     // How long a chief must be silent before another one takes its place (ChiefAdmission).
     absl::Duration chief_exclusive = absl::ZeroDuration();
+    // Decides which chief's calls are taken, in a process with several handlers, whose chief is one
+    // for all of them; null: the handler by itself. Outlives the handler.
+    ChiefAdmission* chiefs = nullptr;
     // A shard that takes more (LeastBytesOf) is refused before anything is allocated.
     int64_t max_shard_bytes = std::numeric_limits<int64_t>::max();
     // Connects to hosts of shards, of which this server may be a replica; null: it is none.
@@ -104,8 +107,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
                       v1::FinishShardResponse* response) override;
 
  private:
-  // After it has returned, only rounds of this chief, or of a later one, are committed: what the
-  // status says of rounds then stays true until this chief changes it.
+  // After it has returned, only rounds of this chief, which was admitted before, or of a later one
+  // are committed: what the status says of rounds then stays true until this chief changes it.
   void AwaitCommitsOfOthers(uint64_t chief);
   absl::StatusOr<ByteRope> Serve(BulkMethod method, const ByteRope& message);
   absl::Status ServeCall(BulkMethod method, const BulkRequest& request,
@@ -126,8 +129,9 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   std::atomic<bool> chief_stopping_{false};
   // The shard is a replica: another process serves it, and sees to its snapshots.
   std::atomic<bool> replica_{false};
-  ChiefAdmission chiefs_;
-  // The newest chief whose heartbeat has passed AwaitCommitsOfOthers; 0: none.
+  ChiefAdmission own_chiefs_;  // unless Options::chiefs are there
+  ChiefAdmission* const chiefs_;
+  // The newest chief that has passed AwaitCommitsOfOthers; 0: none.
   std::atomic<uint64_t> attended_by_{0};
   FigureCounter figures_;
   ChiefRecord record_;

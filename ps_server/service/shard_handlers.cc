@@ -10,9 +10,10 @@ namespace {
 
 using Handlers = std::vector<std::pair<size_t, std::unique_ptr<ParameterHandler>>>;
 
-Handlers MakeHandlers(const std::vector<size_t>& shards, const ParameterHandler::Options& options,
-                      const Clock* clock, StopSignal* end) {
+Handlers MakeHandlers(const std::vector<size_t>& shards, ParameterHandler::Options options,
+                      ChiefAdmission* chiefs, const Clock* clock, StopSignal* end) {
   Handlers handlers;
+  options.chiefs = chiefs;
   for (const size_t shard : shards) {
     handlers.emplace_back(shard, std::make_unique<ParameterHandler>(options, clock, end));
   }
@@ -34,7 +35,8 @@ ShardHandlers::ShardHandlers(const std::vector<size_t>& shards,
                              StopSignal* end)
     : clock_(clock),
       end_(end),
-      handlers_(MakeHandlers(shards, options, clock, end)),
+      chiefs_(clock, options.chief_exclusive),
+      handlers_(MakeHandlers(shards, options, &chiefs_, clock, end)),
       calls_(Hosted(handlers_)) {}
 
 ParameterHandler* ShardHandlers::at(size_t shard) {

@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
+#include "ps_server/service/chief_admission.h"
 #include "ps_server/service/departure.h"
 #include "ps_server/service/hosted_shards.h"
 #include "ps_server/service/parameter_handler.h"
@@ -18,8 +19,9 @@ namespace keelson {
 // Thread-safe.
 class ShardHandlers {
  public:
-  // At least one shard; the first is the one that the process hosts by itself. `end` is raised by
-  // Finish, or by others who end the process's service. Both outlive the handlers.
+  // At least one shard; the first is the one that the process hosts by itself. Options::chiefs is
+  // left out: one chief is obeyed for all of them. `end` is raised by Finish, or by others who end
+  // the process's service. Both outlive the handlers.
   ShardHandlers(const std::vector<size_t>& shards, const ParameterHandler::Options& options,
                 const Clock* clock, StopSignal* end);
 
@@ -46,6 +48,7 @@ class ShardHandlers {
 
   const Clock* const clock_;
   StopSignal* const end_;
+  ChiefAdmission chiefs_;
   const std::vector<std::pair<size_t, std::unique_ptr<ParameterHandler>>> handlers_;  // by shard
   HostedShards calls_;
 };
