@@ -125,7 +125,8 @@ void Replicas::DropAt(size_t s, size_t place) {
 void Replicas::NoteLost(const std::string& address) {
   for (size_t s = 0; s < calls_->size(); ++s) {
     const size_t replica = at(s);
-    if (replica != kNowhere && calls_->AddressOf(calls_->place(s, replica)) == address) {
+    if (replica == kNowhere || !calls_->contacts().Serves(s)) continue;
+    if (calls_->AddressOf(calls_->place(s, replica)) == address) {
       GiveUp(s, absl::UnavailableError("its host is lost"));
     }
   }

@@ -61,7 +61,8 @@ class Replicas {
   void DropAt(size_t s, size_t place);
 
   // The process at this address is lost, or leaves: gives up the replicas that it holds, rather
-  // than wait for it with the next round.
+  // than wait for it with the next round. Not those of shards whose hosts are lost, too: rounds
+  // wait for these anyhow, and it may come back with the only copy.
   void NoteLost(const std::string& address);
 
   // How often in a row a process does not answer before it is taken for lost: one that is busy, or

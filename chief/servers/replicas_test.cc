@@ -25,6 +25,11 @@ class ReplicasTest : public testing::Test {
  protected:
   ReplicasTest() {
     for (auto& place : places_) place.Answer(&Control::GetStatus, Ready);
+    for (size_t s = 0; s < 2; ++s) {
+      v1::ShardStatus ready;
+      ready.set_state(v1::ShardStatus::READY);
+      calls_.contacts().NoteAnswer(s, {}, ready, /*has_job=*/true, absl::UnixEpoch());
+    }
   }
 
   static Task HostOf(size_t shard) { return {Role::kWorker, static_cast<int>(shard)}; }
@@ -181,6 +186,16 @@ TEST_F(ReplicasTest, AProcessThatIsLostIsNotWaitedForAsAReplica) {
   EXPECT_FALSE(replicas_.Has(1));
   ASSERT_EQ(Commit(), absl::OkStatus());
   EXPECT_EQ(second(1).Count(&Control::ReplicateRound), 0);
+}
+
+TEST_F(ReplicasTest, OfAShardThatIsLostTheReplicaMayBeTheOnlyCopy) {
+  MakeAll();
+  calls_.contacts().NoteSilence(1, absl::UnixEpoch());
+  replicas_.NoteLost("second:1");
+  EXPECT_TRUE(replicas_.Has(1)) << "its host is silent";
+  calls_.contacts().NoteAnswer(1, {}, v1::ShardStatus(), /*has_job=*/false, absl::UnixEpoch());
+  replicas_.NoteLost("second:1");
+  EXPECT_TRUE(replicas_.Has(1)) << "its host has been restarted";
 }
 
 TEST_F(ReplicasTest, ANewReplicaTakesThePlaceOfAnotherOne) {

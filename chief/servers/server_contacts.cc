@@ -139,6 +139,11 @@ bool ServerContacts::Answers(size_t s) const {
   return contacts_[s].answers;
 }
 
+bool ServerContacts::Serves(size_t s) const {
+  MutexLock lock(&mu_);
+  return contacts_[s].answers && contacts_[s].state.kind == ServerView::kAlive;
+}
+
 uint64_t ServerContacts::store_id(size_t s) const {
   MutexLock lock(&mu_);
   return contacts_[s].store_id;

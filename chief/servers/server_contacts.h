@@ -66,6 +66,8 @@ class ServerContacts {
 
   // Whether the server has answered its newest call.
   bool Answers(size_t s) const;
+  // Whether that answer was one of a server with its shard.
+  bool Serves(size_t s) const;
   // The id of the store of the shard that is the job's; 0: none is known.
   uint64_t store_id(size_t s) const;
   // How often its shard was made.

@@ -53,16 +53,24 @@ TEST_F(ServerContactsTest, AServerIsMissingUntilItAnswersAndWhenItIsSilent) {
   Answer(0);
   EXPECT_THAT(contacts_.Missing(), ElementsAre("ps-1 at b:2"));
   EXPECT_TRUE(contacts_.Answers(0));
+  EXPECT_TRUE(contacts_.Serves(0));
   EXPECT_TRUE(contacts_.Met(0));
   EXPECT_EQ(contacts_.States()[0].kind, ServerView::kAlive);
   contacts_.NoteSilence(0, kLater);
   EXPECT_FALSE(contacts_.Answers(0));
+  EXPECT_FALSE(contacts_.Serves(0));
   EXPECT_TRUE(contacts_.Met(0)) << "it has admitted this chief";
   EXPECT_EQ(contacts_.States()[0].kind, ServerView::kLost);
   Answer(0);
   contacts_.NoteMissing(0);
   EXPECT_FALSE(contacts_.Answers(0));
   EXPECT_EQ(contacts_.States()[0].kind, ServerView::kAlive) << "its next heartbeat tells";
+}
+
+TEST_F(ServerContactsTest, AServerWithoutItsShardDoesNotServe) {
+  Answer(0, AnswerOf(v1::ShardStatus::EMPTY));
+  EXPECT_TRUE(contacts_.Answers(0));
+  EXPECT_FALSE(contacts_.Serves(0));
 }
 
 TEST_F(ServerContactsTest, AServerWithoutItsShardIsMissingUntilItHasIt) {
