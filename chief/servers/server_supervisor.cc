@@ -113,8 +113,9 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   // The shard may have moved since the process that had it said that.
   if (empty && !watch.foreign && servers_->MayMove(s)) empty = servers_->LacksShard(s);
   watch.silences = answered ? 0 : watch.silences + 1;
-  if (const auto pause = MoveIfLost(s, empty, &watch); pause.has_value()) return *pause;
-  if (empty) status = Restore(s, &watch);
+  if (MoveIfLost(s, empty, &watch)) return absl::ZeroDuration();
+  const bool awaits_replica = empty && AwaitsReplica(watch);
+  if (empty && !awaits_replica) status = Restore(s, &watch);
   if (status.code() == absl::StatusCode::kAborted) {
     job_.note_replaced(status);
     return pauses_.restore;
@@ -124,6 +125,7 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   watch.away = !answered;
   if (!answered) return pauses_.away;
   if (!status.ok()) return pauses_.restore;
+  if (awaits_replica) return pauses_.away;
   if (!empty && shard.state() == v1::ShardStatus::INITIALIZING) return pauses_.away;
   watch.heard = clock_->Monotonic();
   if (!replicates()) servers_->ForgetReplica(s);
@@ -131,24 +133,32 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   return pauses_.visit;
 }
 
-std::optional<absl::Duration> ServerSupervisor::MoveIfLost(size_t s, bool empty, Watch* watch) {
+bool ServerSupervisor::MoveIfLost(size_t s, bool empty, Watch* watch) {
   const bool lost = empty || watch->silences >= Replicas::kSilencesOfTheLost;
   if (!lost || !replicates() || !servers_->HasReplica(s)) {
-    watch->replica_silences = 0;
-    return std::nullopt;
+    watch->replica_silent_since.reset();
+    return false;
   }
   const std::optional<Task> host = servers_->HostOf(s);
   const absl::Status moved = servers_->MoveToReplica(s);
   if (moved.ok()) {
     watch->NoteMoved(clock_->Monotonic());
     if (job_.note_moved != nullptr) job_.note_moved(host);
-    return absl::ZeroDuration();
+    return true;
   }
-  const bool may_answer =
-      servers_->HasReplica(s) && ++watch->replica_silences < Replicas::kSilencesOfTheLost;
-  if (may_answer) return pauses_.away;
-  LogWarning(servers_->name(s), " is lost, and so is its replica: ", moved.message());
-  return std::nullopt;
+  if (!servers_->HasReplica(s)) {
+    // It has answered, but was restarted.
+    watch->replica_silent_since.reset();
+  } else if (!watch->replica_silent_since.has_value()) {
+    watch->replica_silent_since = clock_->Monotonic();
+    LogWarning(servers_->name(s), " is lost, and its replica does not answer: ", moved.message());
+  }
+  return false;
+}
+
+bool ServerSupervisor::AwaitsReplica(const Watch& watch) const {
+  return watch.replica_silent_since.has_value() &&
+         clock_->Monotonic() - *watch.replica_silent_since < pauses_.only_copy;
 }
 
 void ServerSupervisor::TrySettle(size_t s, Watch* watch) {
@@ -163,6 +173,8 @@ absl::Status ServerSupervisor::Restore(size_t s, Watch* watch) {
   const absl::StatusOr<std::optional<SnapshotInfo>> used = RestoreNewest(s, watch);
   if (used.status().code() != absl::StatusCode::kAborted) watch->restores.Note(used.status());
   RETURN_IF_ERROR(used.status());
+  // It was lost with the shard, or has what is not in the snapshot.
+  servers_->ForgetReplica(s);
   watch->foreign = false;
   watch->missing_since.reset();
   SayRestored(s, *watch, *used);

@@ -37,6 +37,9 @@ class ServerSupervisor {
     absl::Duration replica = absl::Milliseconds(500);
     // The pause after a restore that failed.
     absl::Duration restore = absl::Seconds(1);
+    // How long a process that does not answer, and has the only copy of a shard, is waited for
+    // before the shard is made of a snapshot.
+    absl::Duration only_copy = absl::Minutes(1);
     // How long a file that a server does not find is waited for before an older snapshot is tried.
     absl::Duration missing = absl::Minutes(1);
   };
@@ -93,8 +96,10 @@ class ServerSupervisor {
         : restores("restoring " + name, clock, absl::Seconds(30)) {}
 
     bool away = false;
-    int silences = 0;          // in a row
-    int replica_silences = 0;  // likewise, while its host is lost
+    int silences = 0;  // in a row
+    // Since when the replica has not answered either, while the host is lost; absent: it has, or
+    // there is none.
+    std::optional<absl::Duration> replica_silent_since;
     absl::Duration replica_due = -absl::InfiniteDuration();
     bool foreign = false;  // its shard is not this job's
     // Since when a file of a snapshot has been missing; absent: none is.
@@ -108,7 +113,8 @@ class ServerSupervisor {
     // The shard is served by another process from now on.
     void NoteMoved(absl::Duration now) {
       away = foreign = false;
-      silences = replica_silences = 0;
+      silences = 0;
+      replica_silent_since.reset();
       heard = now;
       persist_due = -absl::InfiniteDuration();
     }
@@ -118,9 +124,12 @@ class ServerSupervisor {
   bool WaitForTurn(size_t s, absl::Duration pause);
   // Replicas are kept at present.
   bool replicates() const { return job_.synchronous == nullptr || job_.synchronous(); }
-  // Has the replica take the shard's place, if the host is lost. Returns the pause until the next
-  // visit; nothing: the host is not lost, or the shard has no replica that answers.
-  std::optional<absl::Duration> MoveIfLost(size_t s, bool empty, Watch* watch);
+  // Has the replica take the shard's place, if the host is lost. False: the host is not lost, or
+  // the shard has no replica that answers.
+  bool MoveIfLost(size_t s, bool empty, Watch* watch);
+  // Whether the replica of a lost shard, which does not answer, may still come back with updates
+  // that no snapshot has.
+  bool AwaitsReplica(const Watch& watch) const;
   // Has the shard be where it should be, as far as processes are there again.
   void TrySettle(size_t s, Watch* watch);
   absl::Status Restore(size_t s, Watch* watch);

@@ -286,8 +286,9 @@ class SupervisedMovesTest : public ShardMovesTest {
   bool synchronous_ = true;
   std::function<void()> after_heartbeat_;  // of the next visit
   std::vector<std::optional<Task>> lost_;
+  const ServerSupervisor::Pauses pauses_{};
   std::unique_ptr<ServerGroup> group_ = Started(/*replicas=*/true);
-  ServerSupervisor supervisor_{group_.get(), Job(), &clock_, {}};
+  ServerSupervisor supervisor_{group_.get(), Job(), &clock_, pauses_};
 };
 
 TEST_F(SupervisedMovesTest, TheReplicaOfALostHostServesItsShard) {
@@ -310,16 +311,60 @@ TEST_F(SupervisedMovesTest, AReplicaThatIsSilentOnceServesTheShardOfARestartedHo
   EXPECT_EQ(at(1, 1).Count(&Control::Initialize), 1) << "the start's: it was made anew";
 }
 
-TEST_F(SupervisedMovesTest, WithoutAnAnswerOfTheReplicaTheShardIsMadeAnew) {
+TEST_F(SupervisedMovesTest, TheOnlyCopyOfAShardIsWaitedFor) {
+  supervisor_.Visit(1);
+  ASSERT_TRUE(group_->HasReplica(1));
+  at(1, 1).Restart();
+  at(2, 1).Sever();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(supervisor_.Visit(1), pauses_.away);
+  clock_.Advance(pauses_.only_copy - absl::Milliseconds(1));
+  EXPECT_EQ(supervisor_.Visit(1), pauses_.away);
+  EXPECT_EQ(at(1, 1).Count(&Control::Initialize), 1) << "the start's: it was made anew";
+  at(2, 1).Restore();
+  supervisor_.Visit(1);
+  EXPECT_EQ(group_->HostOf(1), HostTask(2));
+  EXPECT_EQ(at(1, 1).Count(&Control::Initialize), 1);
+}
+
+TEST_F(SupervisedMovesTest, AReplicaThatIsSilentForLongIsLostAndTheShardMadeAnew) {
   supervisor_.Visit(1);
   ASSERT_TRUE(group_->HasReplica(1));
   at(1, 1).Restart();
   at(2, 1).Sever();
   supervisor_.Visit(1);
-  EXPECT_EQ(at(1, 1).Count(&Control::Initialize), 1);
+  clock_.Advance(pauses_.only_copy);
   supervisor_.Visit(1);
   EXPECT_EQ(group_->HostOf(1), HostTask(1));
   EXPECT_EQ(at(1, 1).Count(&Control::Initialize), 2);
+  EXPECT_EQ(at(0, 1).Count(&Control::ReplicateShard), 1) << "the former one has another state";
+}
+
+TEST_F(SupervisedMovesTest, AReplicaThatHasBeenRestartedIsNotWaitedFor) {
+  supervisor_.Visit(1);
+  ASSERT_TRUE(group_->HasReplica(1));
+  at(1, 1).Restart();
+  at(2, 1).Sever();
+  supervisor_.Visit(1);
+  at(2, 1).Restart();
+  at(2, 1).Restore();
+  supervisor_.Visit(1);
+  EXPECT_EQ(group_->HostOf(1), HostTask(1));
+  EXPECT_EQ(at(1, 1).Count(&Control::Initialize), 2);
+}
+
+// Host 2 has its own shard, and the only copy of that of host 1.
+TEST_F(SupervisedMovesTest, AHostThatIsLostStaysTheReplicaOfAShardWhoseHostIsLostToo) {
+  for (size_t s = 0; s < kHosts; ++s) supervisor_.Visit(s);
+  for (size_t s = 0; s < kHosts; ++s) at(1, s).Restart();
+  Kill(2);
+  supervisor_.Visit(1);
+  for (int i = 0; i < 2; ++i) supervisor_.Visit(2);
+  ASSERT_EQ(group_->HostOf(2), HostTask(0));
+  supervisor_.Visit(1);
+  for (size_t s = 0; s < kHosts; ++s) at(2, s).Restore();
+  supervisor_.Visit(1);
+  EXPECT_EQ(group_->HostOf(1), HostTask(2));
+  EXPECT_EQ(at(1, 1).Count(&Control::Initialize), 1);
 }
 
 TEST_F(SupervisedMovesTest, AShardThatIsHandedOverDuringAVisitIsNotMadeAnew) {
