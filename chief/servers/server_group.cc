@@ -173,10 +173,8 @@ absl::Status ServerGroup::Initialize(std::optional<int64_t> restore_step,
 
 absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest request,
                                          v1::ShardStatus* status) {
-  *request.mutable_header() = calls_.Header();
-  request.set_chief_address(options_.chief_address);
-  request.set_stopping(stop_->raised());
-  request.set_saved_cut(cuts_.saved());
+  Complete(&request);
+  NoteJobState(request);
   absl::Status answered;
   size_t place = 0;
   do {  // what a process says of a shard that it has given away counts no more
@@ -189,6 +187,32 @@ absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest req
     contacts().NoteSilence(s, clock_->Now());
   }
   return answered;
+}
+
+void ServerGroup::Complete(v1::ChiefHeartbeatRequest* request) const {
+  *request->mutable_header() = calls_.Header();
+  request->set_chief_address(options_.chief_address);
+  request->set_stopping(stop_->raised());
+  request->set_saved_cut(cuts_.saved());
+}
+
+void ServerGroup::NoteJobState(const v1::ChiefHeartbeatRequest& request) {
+  if (request.job_state().empty()) return;
+  MutexLock lock(&mu_);
+  if (request.job_state_version() < job_state_.job_state_version()) return;
+  job_state_.set_job_state(request.job_state());
+  job_state_.set_job_state_version(request.job_state_version());
+}
+
+absl::Status ServerGroup::StoreJobStateAt(size_t s, size_t place) {
+  v1::ChiefHeartbeatRequest request;
+  {
+    MutexLock lock(&mu_);
+    request = job_state_;
+  }
+  Complete(&request);
+  v1::ShardStatus status;
+  return calls_.place(s, place).service->ChiefHeartbeat(request, &status);
 }
 
 absl::Status ServerGroup::InitializeServer(size_t s, std::optional<int64_t> restore_step,
@@ -312,6 +336,9 @@ absl::Status ServerGroup::MoveToReplica(size_t s) {
 
 absl::Status ServerGroup::MoveTo(size_t s, bool both_equal) {
   const std::string from = name(s);
+  if (const size_t replica = replicas_.at(s); replica != Replicas::kNowhere) {
+    RETURN_IF_ERROR(StoreJobStateAt(s, replica));
+  }
   v1::ShardStatus status;
   RETURN_IF_ERROR(replicas_.Move(s, both_equal, &status));
   contacts().NoteMoved(s, PlaceOf(calls_.at(s)), status, clock_->Now());

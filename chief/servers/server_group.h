@@ -205,7 +205,14 @@ class ServerGroup {
   // The number of the first place that stays and does not serve the shard. UNAVAILABLE: none does.
   absl::StatusOr<size_t> FreePlace(size_t s);
   absl::Status MakeAt(size_t s, size_t place, const v1::MemberList& members, bool move);
+  // Replicas::Move, to where the job state is stored first: a process that has just come may be the
+  // only one that is left when this chief ends.
   absl::Status MoveTo(size_t s, bool both_equal);
+  // Adds what every heartbeat has.
+  void Complete(v1::ChiefHeartbeatRequest* request) const;
+  // The request may have a newer job state.
+  void NoteJobState(const v1::ChiefHeartbeatRequest& request);
+  absl::Status StoreJobStateAt(size_t s, size_t place);
   // Replicas::FindShard, of the job's placement.
   bool FindShard(size_t s, v1::ShardStatus* found);
   // `all_registered`: a process whose address nobody knows is not waited for any more.
@@ -229,6 +236,8 @@ class ServerGroup {
 
   mutable Mutex mu_;
   v1::InitializeShardRequest shards_ ABSL_GUARDED_BY(mu_);
+  // The newest job state that was sent to a server, and its version; nothing else.
+  v1::ChiefHeartbeatRequest job_state_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace keelson

@@ -177,6 +177,31 @@ TEST_F(ShardMovesTest, WithReplicasAShardGoesHomeByItself) {
   EXPECT_FALSE(group->Misplaced(1, true));
 }
 
+// A process that has just come may be the only one that is left when the leader ends.
+TEST_F(ShardMovesTest, WhereAShardGoesTheJobStateIsFirst) {
+  const auto group = Started(/*replicas=*/true);
+  v1::PersistedJobState persisted;
+  for (const uint64_t version : {7, 6}) {
+    persisted.mutable_job()->set_state_version(version);
+    ASSERT_EQ(group->PersistState(persisted), absl::OkStatus());
+  }
+  ASSERT_FALSE(*group->Settle(1, true, {}));
+  EXPECT_EQ(at(2, 1).shard().job_state_version(), 0u) << "it does not serve the shard";
+  Kill(1);
+  ASSERT_EQ(group->MoveToReplica(1), absl::OkStatus());
+  EXPECT_EQ(at(2, 1).shard().job_state_version(), 7u);
+  for (size_t s = 0; s < kHosts; ++s) {
+    at(1, s).Restart();
+    at(1, s).Restore();
+  }
+  at(1, 1).FailNext(&Control::ChiefHeartbeat, {absl::UnavailableError("gone")});
+  EXPECT_TRUE(absl::IsUnavailable(group->Settle(1, true, {}).status()));
+  EXPECT_EQ(group->HostOf(1), HostTask(2));
+  ASSERT_TRUE(*group->Settle(1, true, {}));
+  EXPECT_EQ(group->HostOf(1), HostTask(1));
+  EXPECT_EQ(at(1, 1).shard().job_state_version(), 7u);
+}
+
 TEST_F(ShardMovesTest, WithoutRoundsAShardGoesHomeOnlyByHandOver) {
   for (const bool replicas : {false, true}) {
     const auto group = Started(replicas);
