@@ -38,8 +38,8 @@ class RoundCommits {
   RoundCommits(ServerCalls* calls, Replicas* replicas, const Clock* clock);
 
   // Commits a round whose pushes were all acknowledged by all servers, at the replicas too. Servers
-  // whose shards were made since, or that are leaving, are asked and commit first: as long as no
-  // server has committed the round it can be begun again. Failed calls are repeated until the
+  // whose shards were made or cut since, or that are leaving, are asked and commit first: as long
+  // as no server has committed the round it can be begun again. Failed calls are repeated until the
   // server answers, or `stop` is raised. OK: committed. A server that was restarted unnoticed has
   // lost this step with those before it; that is logged. FAILED_PRECONDITION: a server lacks
   // pushes, and none has committed the round. CANCELLED: stopped. ABORTED: another chief.

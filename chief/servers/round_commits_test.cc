@@ -88,6 +88,21 @@ TEST_F(RoundCommitsTest, ARoundThatALeavingServersSuccessorLacksIsNotCommitted) 
   EXPECT_EQ(servers_[0].commits().size(), before);
 }
 
+// It was asked to stop right before a snapshot, which its heartbeats have not told yet.
+TEST_F(RoundCommitsTest, ARoundThatAServerLacksWhichHasEndedWithACutIsNotCommitted) {
+  ASSERT_EQ(group_.Initialize(5, {}), absl::OkStatus());
+  ASSERT_EQ(group_.rounds()->Commit({11, 3, 4}, stop_), absl::OkStatus());
+  ASSERT_TRUE(group_.cuts()->Prepare([] {}, {}).ok());
+  servers_[1].FailCommits({absl::UnavailableError("this server leaves"),
+                           absl::FailedPreconditionError("0 of 4 pushes")});
+  EXPECT_TRUE(absl::IsFailedPrecondition(group_.rounds()->Commit({12, 3, 4}, stop_)));
+  EXPECT_EQ(servers_[0].shard().committed_round(), 11) << "so the round can be begun again";
+  ASSERT_EQ(group_.rounds()->Commit({12, 4, 4}, stop_), absl::OkStatus());
+  const size_t before = servers_[1].commits().size();
+  ASSERT_EQ(group_.rounds()->Commit({13, 5, 4}, stop_), absl::OkStatus());
+  EXPECT_EQ(servers_[1].commits().size(), before + 1) << "it need not be asked any more";
+}
+
 // A chief that was replaced may have made the shard of a server that was restarted. That shard is
 // made again, so what is committed there would be lost.
 TEST_F(RoundCommitsTest, ARoundIsCommittedAtTheShardsThatTheChiefKnows) {

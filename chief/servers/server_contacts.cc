@@ -56,9 +56,15 @@ void ServerContacts::NoteMaking(size_t s) {
   contacts_[s].leaves = false;
 }
 
+void ServerContacts::NoteCut(size_t s) {
+  MutexLock lock(&mu_);
+  contacts_[s].cut = true;
+}
+
 void ServerContacts::NoteWhole(size_t s, uint64_t makings) {
   MutexLock lock(&mu_);
   contacts_[s].whole = std::max(contacts_[s].whole, makings);
+  contacts_[s].cut = false;
 }
 
 void ServerContacts::NoteReady(size_t s, uint64_t store_id, absl::Time now) {
@@ -157,7 +163,7 @@ uint64_t ServerContacts::makings(size_t s) const {
 bool ServerContacts::MayLackPushes(size_t s) const {
   MutexLock lock(&mu_);
   const Contact& contact = contacts_[s];
-  return contact.makings > contact.whole || contact.leaves ||
+  return contact.makings > contact.whole || contact.cut || contact.leaves ||
          contact.state.kind == ServerView::kRestoring || contact.state.kind == ServerView::kLost;
 }
 

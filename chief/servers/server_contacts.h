@@ -42,6 +42,9 @@ class ServerContacts {
   void NoteMissing(size_t s);
   // Its shard is about to be made: pushes that were sent before are not in it.
   void NoteMaking(size_t s);
+  // A cut of its shard is about to be prepared: if it was asked to stop, which it may not have told
+  // yet, it applies nothing after that, and what it holds of a round goes with it.
+  void NoteCut(size_t s);
   // Its shard, since it was made for the time number `makings`, lacks no push of a round under way:
   // it has committed a round, or nobody else has any either.
   void NoteWhole(size_t s, uint64_t makings);
@@ -72,8 +75,9 @@ class ServerContacts {
   uint64_t store_id(size_t s) const;
   // How often its shard was made.
   uint64_t makings(size_t s) const;
-  // Whether it may lack pushes of the round under way that it has acknowledged: its shard was made
-  // since it was known to lack none (NoteWhole), or will be, or it is leaving.
+  // Whether it, or its successor, may lack pushes of the round under way that it has acknowledged:
+  // its shard was made or cut since it was known to lack none (NoteWhole), or will be made, or it
+  // is leaving.
   bool MayLackPushes(size_t s) const;
   // Whether it has admitted this chief.
   bool Met(size_t s) const;
@@ -112,6 +116,7 @@ class ServerContacts {
     uint64_t makings = 0;
     // How many of them it had when it last lacked nothing.
     uint64_t whole = 0;
+    bool cut = false;  // since then
   };
 
   std::string CurrentAddress(const Server& server) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -28,6 +28,7 @@ absl::StatusOr<ServerCuts::Cut> ServerCuts::Prepare(absl::FunctionRef<void()> be
   request.set_base_cut(changes.base);
   RETURN_IF_ERROR(rounds_->WithoutRounds(kCutPatience, [&]() -> absl::Status {
     begin();
+    for (size_t s = 0; s < calls_->size(); ++s) calls_->contacts().NoteCut(s);
     RETURN_IF_ERROR(calls_->ForEach(
         [&](size_t s) { return calls_->service(s)->PrepareCut(request, &cuts[s]); }));
     return CheckEqual(cuts);
