@@ -87,8 +87,9 @@ SimWatch JobRules::Watch() {
                             const v1::AcquireWorkResponse& work) {
     handing_.NoteGranted(chief.group, incarnation, work);
   };
-  watch.on_pushed = [this](const std::string& request, const ByteRope& answer) {
-    NotePushed(request, answer);
+  watch.on_bulk = [this] { return handing_.now(); };
+  watch.on_pushed = [this](int64_t begun, const std::string& request, const ByteRope& answer) {
+    NotePushed(begun, request, answer);
   };
   return watch;
 }
@@ -124,7 +125,7 @@ void JobRules::NoteExecuted(const SimProcess& caller, const SimProcess& callee,
   if (!wrong.empty()) violate_(absl::StrCat("fencing: ", wrong));
 }
 
-void JobRules::NotePushed(const std::string& request, const ByteRope& answer) {
+void JobRules::NotePushed(int64_t begun, const std::string& request, const ByteRope& answer) {
   if (scenario_.job.mode == RecordMode::kSynchronous || modes_.changes()) return;
   BulkRequest push;
   BulkResponse done;
@@ -134,7 +135,8 @@ void JobRules::NotePushed(const std::string& request, const ByteRope& answer) {
   ByteCursor answer_cursor(answer);
   if (!DecodeBulkRequest(&request_cursor, &push).ok()) return;
   if (!DecodeBulkResponse(&answer_cursor, &done).ok()) return;
-  const std::string wrong = handing_.NotePushed(push, done);
+  const bool may_be_late = scenario_.stall > 0;
+  const std::string wrong = handing_.NotePushed(push, done, may_be_late ? begun : handing_.now());
   if (!wrong.empty()) violate_(absl::StrCat("handing: ", wrong));
 }
 

@@ -91,7 +91,7 @@ class JobRules {
   int64_t NoteExecution(const SimProcess& callee, absl::string_view what, absl::Duration timeout);
   void NoteExecuted(const SimProcess& caller, const SimProcess& callee, absl::string_view what,
                     int64_t begun);
-  void NotePushed(const std::string& request, const ByteRope& answer);
+  void NotePushed(int64_t begun, const std::string& request, const ByteRope& answer);
   // What is wrong with the snapshot, which is looked at once; empty: nothing.
   std::string CheckNew(const SnapshotInfo& snapshot, const BundleReader& reader);
   void IdentifySnapshots(const std::vector<SnapshotInfo>& snapshots);

@@ -462,10 +462,11 @@ class SimBulkTransport : public BulkTransport {
           ByteRope bytes;
           bytes.AppendCopy(*message);
           AwaitTurn(callee->bulk, method, bytes);
+          const int64_t begun = network->watch().on_bulk();
           absl::StatusOr<ByteRope> answer = callee->bulk->Bulk(method, std::move(bytes));
           if (answer.ok()) *response = answer->ToString();
           if (answer.ok() && method != BulkMethod::kPull) {
-            network->watch().on_pushed(*message, *answer);
+            network->watch().on_pushed(begun, *message, *answer);
           }
           return answer.status();
         },
@@ -555,8 +556,9 @@ class SimOwnShards : public BulkHandler {
     const std::string message = request.ToString();
     ByteRope answer;
     RETURN_IF_ERROR(network_->CallWithin(process_, BulkMethodName(method), [&]() -> absl::Status {
+      const int64_t begun = network_->watch().on_bulk();
       ASSIGN_OR_RETURN(answer, shards_->Bulk(method, std::move(request)));
-      if (method != BulkMethod::kPull) network_->watch().on_pushed(message, answer);
+      if (method != BulkMethod::kPull) network_->watch().on_pushed(begun, message, answer);
       return absl::OkStatus();
     }));
     return answer;

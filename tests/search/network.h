@@ -69,8 +69,10 @@ struct SimWatch {
   // The chief has given a worker work.
   std::function<void(const SimProcess& chief, uint64_t incarnation, const v1::AcquireWorkResponse&)>
       on_granted;
-  // A server has executed a push. Not called for other bulk calls.
-  std::function<void(const std::string& request, const ByteRope& answer)> on_pushed;
+  // A server is about to execute a bulk call, and has executed a push.
+  // `begun`: what on_bulk has returned.
+  std::function<int64_t()> on_bulk;
+  std::function<void(int64_t begun, const std::string& request, const ByteRope& answer)> on_pushed;
 };
 
 // Calls are two messages. Each takes a while of its own, so they overtake one another; it may be

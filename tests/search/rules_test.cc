@@ -204,6 +204,16 @@ TEST(HandingRule, TakesLeasesInTheirOrder) {
   EXPECT_NE(rule.NotePushed(PushOf(11, 5), {}), "") << "this one a later chief's";
 }
 
+// The thread that has applied it was not run until the chief had heard that it is refused now.
+TEST(HandingRule, LetsAPushBeThatWasBegunBeforeItsWorkPassedOn) {
+  HandingRule rule;
+  rule.NoteGranted(1, 10, LeaseOf(1, 5, 50));
+  const int64_t before = rule.now();
+  rule.NoteGranted(1, 11, LeaseOf(2, 5, 50));
+  EXPECT_EQ(rule.NotePushed(PushOf(10, 5), {}, before), "");
+  EXPECT_NE(rule.NotePushed(PushOf(10, 5), {}, rule.now()), "");
+}
+
 TEST(HandingRule, LetsAMemberHaveWorkThatCameBack) {
   HandingRule rule;
   rule.NoteGranted(1, 10, LeaseOf(1, 5, 50));
