@@ -34,9 +34,11 @@ absl::StatusOr<v1::RegisterResponse> MembershipClient::Register(
   std::optional<absl::Duration> give_up;
   while (true) {
     v1::RegisterResponse response;
+    absl::Duration asked;
     const absl::Status status =
         CallWithRetries(options_.retry, "waiting for the chief", clock_, stop_, [&] {
           absl::Status answer = options_.prepare == nullptr ? absl::OkStatus() : options_.prepare();
+          asked = clock_->Monotonic();
           if (answer.ok()) answer = chief_->Register(request, &response);
           // A restarted chief grants the holder a whole lease of its own.
           if (IsTransient(answer)) give_up.reset();
@@ -51,7 +53,8 @@ absl::StatusOr<v1::RegisterResponse> MembershipClient::Register(
       ASSIGN_OR_RETURN(const absl::Duration patience, PatienceWithHolder());
       give_up = clock_->Monotonic() + patience;
     }
-    if (clock_->Monotonic() >= *give_up) return status;
+    // Whoever has stood still since has an old answer: the holder's lease may be over by now.
+    if (asked >= *give_up) return status;
     if (stop_->WaitFor(options_.held_pause)) return absl::CancelledError("while joining");
   }
 }
