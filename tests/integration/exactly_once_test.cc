@@ -183,7 +183,10 @@ class CountingClient {
     return status.ok() ? Count(client_->Drain(), step) : status;
   }
   absl::Status Do(const CountedStep& step) {
-    if (step.aggregation.has_value()) RETURN_IF_ERROR(client_->Pull());
+    if (step.aggregation.has_value()) {
+      RETURN_IF_ERROR(client_->PullFor(
+          step.step, [&] { return cluster_->Holds(membership_.incarnation, step); }));
+    }
     if (step.values.has_value()) CheckValues(step);
     client_->Begin(step.step, step.aggregation);
     for (size_t v = 0; v < client_->gradients().size(); ++v) {
@@ -191,7 +194,9 @@ class CountingClient {
       std::fill(gradient.begin(), gradient.end(), step.gradient);
       client_->Offer(v);
     }
-    return Count(client_->End(), step);
+    RETURN_IF_ERROR(Count(client_->End(), step));
+    if (step.aggregation.has_value()) client_->PullAhead(step.step + 1);
+    return absl::OkStatus();
   }
   // The step's values are there until the last contribution to it is.
   void CheckValues(const CountedStep& step) const {

@@ -102,6 +102,7 @@ std::optional<SyncRounds::Round> CountedRounds::WaitForStaged() const {
 
 void CountedRounds::NoteCommitted(const SyncRounds::Round& round) {
   MutexLock lock(&mu_);
+  if (rounds_.Staged() != round) return;  // told again
   values_ += kPartsTogether * FactorOf(round.attempt);
   ++committed_;
   rounds_.Close();

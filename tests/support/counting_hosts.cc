@@ -169,13 +169,21 @@ ServerSupervisor::Job CountingHosts::Job() {
 }
 
 void CountingHosts::CommitRounds() {
-  while (const std::optional<SyncRounds::Round> round = rounds_.WaitForStaged()) {
+  std::optional<SyncRounds::Round> round;
+  while (true) {
+    // One that a host has committed is to be committed by all.
+    const bool begun = round.has_value() && group_->rounds()->committed() >= round->step;
+    if (!begun) round = rounds_.WaitForStaged();
+    if (!round.has_value() || stop_.raised()) return;
     const absl::Status status =
         group_->rounds()->Commit({round->step, round->attempt, round->contributions}, stop_,
                                  [&] { rounds_.NoteCommitted(*round); });
-    if (absl::IsFailedPrecondition(status)) {
+    if (status.ok()) {
+      round.reset();
+    } else if (absl::IsFailedPrecondition(status)) {
       rounds_.NoteFailed(*round);
-    } else if (!status.ok()) {
+      round.reset();
+    } else {
       EXPECT_FALSE(absl::IsAborted(status)) << status;
       stop_.WaitFor(kCommitPause);
     }
@@ -241,6 +249,10 @@ std::string CountingHosts::ReadAt(int process, size_t shard) const {
 
 void CountingHosts::ExpectTruth() {
   ASSERT_TRUE(WaitUntil([this] { return MayKill(); }, kSettleLimit));
+  // The last step counts since the first host has committed it.
+  const absl::Status settled =
+      group_->rounds()->WithoutRounds(kSettleLimit, [] { return absl::OkStatus(); });
+  ASSERT_EQ(settled, absl::OkStatus());
   for (int home = 0; home < size(); ++home) {
     const auto shard = static_cast<size_t>(home);
     const std::string content = ReadAt(home, shard);
