@@ -31,7 +31,7 @@ constexpr absl::Duration kTendInterval = absl::Milliseconds(100);
 // A call is in the queue as it arrives, then when its request is received, perhaps when it need not
 // wait any longer (RawMethod::may_answer), and when its answer is sent.
 struct RawServer::Call {
-  enum class State { kArriving, kReceiving, kWoken, kAnswered };
+  enum class State { kArriving, kReceiving, kWaiting, kAnswered };
 
   State state = State::kArriving;
   const RawMethod* method = nullptr;
@@ -57,20 +57,30 @@ struct RawServer::Call {
 // than the lane lives.
 struct RawServer::Waits {
   Mutex mu;
-  bool ended ABSL_GUARDED_BY(mu) = false;  // nothing wakes a call any more
+  bool ended ABSL_GUARDED_BY(mu) = false;  // no call waits any more
   grpc::ServerCompletionQueue* queue ABSL_GUARDED_BY(mu) = nullptr;
   uint64_t next_key ABSL_GUARDED_BY(mu) = 0;
   std::map<uint64_t, Call*> calls ABSL_GUARDED_BY(mu);
 
-  // Puts the call into the lane's queue.
   void Wake(uint64_t key) {
     MutexLock lock(&mu);
     const auto call = calls.find(key);
-    if (ended || call == calls.end()) return;
-    call->second->state = Call::State::kWoken;
-    // In the past: a time that is rounded to later milliseconds would have to be waited for.
-    call->second->alarm.Set(queue, gpr_inf_past(GPR_CLOCK_MONOTONIC), call->second);
+    if (call == calls.end()) return;
+    Enqueue(call->second);
     calls.erase(call);
+  }
+  void End() {
+    MutexLock lock(&mu);
+    ended = true;
+    for (const auto& [key, call] : calls) Enqueue(call);
+    calls.clear();
+  }
+
+ private:
+  // Puts the call into the lane's queue, whose thread goes on with it.
+  void Enqueue(Call* call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    // In the past: a time that is rounded to later milliseconds would have to be waited for.
+    call->alarm.Set(queue, gpr_inf_past(GPR_CLOCK_MONOTONIC), call);
   }
 };
 
@@ -88,16 +98,8 @@ class RawServer::Lane {
     thread_ = std::thread([this] { Serve(); });
   }
 
-  // Calls that wait end unanswered.
-  void EndWaits() {
-    std::map<uint64_t, Call*> calls;
-    {
-      MutexLock lock(&waits_->mu);
-      waits_->ended = true;
-      calls.swap(waits_->calls);
-    }
-    for (const auto& [key, call] : calls) Refuse(call, absl::UnavailableError("the server ends"));
-  }
+  // Calls that wait are refused, and none waits from now on.
+  void EndWaits() { waits_->End(); }
 
   void Shutdown() {
     EndWaits();
@@ -168,7 +170,7 @@ class RawServer::Lane {
         return Admit(call);
       case Call::State::kReceiving:
         return Received(call, ok);
-      case Call::State::kWoken:
+      case Call::State::kWaiting:
         return Answer(call);
       case Call::State::kAnswered:
         break;
@@ -192,7 +194,7 @@ class RawServer::Lane {
     if (waiting_.empty() && HasRoomFor(call)) return Receive(call);
     if (waiting_.size() < kMostWaiting && !server_->ending_) return waiting_.push_back(call);
     Refuse(call, server_->ending_
-                     ? absl::UnavailableError("the server ends")
+                     ? ServerEnds()
                      : absl::ResourceExhaustedError(absl::StrCat(
                            kMostWaiting, " calls wait to be received; come again later")));
   }
@@ -250,22 +252,29 @@ class RawServer::Lane {
     });
   }
 
-  // Whether the call waits now, and somebody else wakes it, perhaps before this returns.
+  // Whether the call waits now, until it is in the queue again, or is refused because it would have
+  // to wait at a server that ends.
   bool MustWait(Call* call) {
     if (call->method->may_answer == nullptr) return false;
+    call->state = Call::State::kWaiting;
+    bool ended = false;
     uint64_t key = 0;
     {
       MutexLock lock(&waits_->mu);
-      if (waits_->ended) return false;
+      ended = waits_->ended;
       key = waits_->next_key++;
-      waits_->calls.emplace(key, call);
+      if (!ended) waits_->calls.emplace(key, call);
     }
     if (!call->method->may_answer(call->message, [waits = waits_, key] { waits->Wake(key); })) {
+      if (ended) Refuse(call, ServerEnds());
       return true;
     }
     MutexLock lock(&waits_->mu);
-    return waits_->calls.erase(key) == 0;  // the server ends, and the call is refused
+    // If the server ends just now, the call is in the queue.
+    return !ended && waits_->calls.erase(key) == 0;
   }
+
+  static absl::Status ServerEnds() { return absl::UnavailableError("the server ends"); }
 
   void Refuse(Call* call, const absl::Status& status) {
     call->state = Call::State::kAnswered;
@@ -285,7 +294,7 @@ class RawServer::Lane {
 
   void TendWaiting() {
     if (server_->ending_) {
-      for (Call* call : waiting_) Refuse(call, absl::UnavailableError("the server ends"));
+      for (Call* call : waiting_) Refuse(call, ServerEnds());
       waiting_.clear();
       return;
     }
