@@ -10,13 +10,18 @@ namespace {
 
 constexpr absl::Duration kCommitPause = absl::Milliseconds(50);
 
+// Whether the call may succeed when it is repeated.
+bool MayComeBack(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
 }  // namespace
 
 RoundCommits::RoundCommits(ServerCalls* calls, Replicas* replicas, const Clock* clock)
     : calls_(calls), replicas_(replicas), clock_(clock), pool_(calls->size() - 1) {}
 
-std::pair<std::vector<size_t>, std::vector<size_t>> RoundCommits::Doubtful() const {
-  std::pair<std::vector<size_t>, std::vector<size_t>> servers;
+RoundCommits::Order RoundCommits::Doubtful() const {
+  Order servers;
   for (size_t s = 0; s < calls_->size(); ++s) {
     (calls_->contacts().MayLackPushes(s) ? servers.first : servers.second).push_back(s);
   }
@@ -33,7 +38,7 @@ std::vector<absl::Status> RoundCommits::CommitAtEach(const std::vector<size_t>& 
   MutexLock lock(&mu_);
   pool_.RunAll(at.size(), [&](size_t i) {
     const uint64_t makings = calls_->contacts().makings(at[i]);
-    statuses[i] = only_ask ? Call(at[i], request, absl::InfiniteDuration(), stop)
+    statuses[i] = only_ask ? Call(at[i], request, absl::ZeroDuration(), stop)
                            : CommitWhereServed(at[i], request, stop);
     if (!statuses[i].ok() || only_ask) return;
     calls_->contacts().NoteWhole(at[i], makings);
@@ -45,23 +50,41 @@ std::vector<absl::Status> RoundCommits::CommitAtEach(const std::vector<size_t>& 
 
 absl::Status RoundCommits::Commit(const Round& round, const StopSignal& stop,
                                   absl::FunctionRef<void()> committed) {
-  const RoundGate::Round turn(&gate_);
+  while (true) {
+    {
+      const RoundGate::Round turn(&gate_);
+      const absl::StatusOr<Order> order = Ready(round, stop);
+      if (order.ok()) return CommitEverywhere(*order, round, stop, committed);
+      if (!MayComeBack(order.status())) return order.status();
+    }
+    // What is waited for may be the move of a shard, which has its turn now.
+    if (stop.WaitFor(kCommitPause)) return absl::CancelledError("while a step was committed");
+  }
+}
+
+absl::StatusOr<RoundCommits::Order> RoundCommits::Ready(const Round& round,
+                                                        const StopSignal& stop) {
+  // From the first commit on the replicas have it.
+  const bool begun = committed_ >= round.step;
+  if (!begun) RETURN_IF_ERROR(replicas_->Fetch(RequestOf(round)));
+  Order order = Doubtful();
+  // Alone it need not be asked.
+  if (!begun && order.first.size() > 1) {
+    RETURN_IF_ERROR(
+        ServerCalls::FirstError(CommitAtEach(order.first, round, /*only_ask=*/true, stop, [] {})));
+  }
+  return order;
+}
+
+absl::Status RoundCommits::CommitEverywhere(const Order& order, const Round& round,
+                                            const StopSignal& stop,
+                                            absl::FunctionRef<void()> committed) {
   std::atomic<bool> told = false;
   const auto tell_once = [&] {
     if (!told.exchange(true)) committed();
   };
-  // From the first commit on the replicas have it.
-  if (committed_ < round.step) RETURN_IF_ERROR(Replicate(round, stop));
-  const auto [doubtful, sure] = Doubtful();
-  // Alone it need not be asked.
-  if (doubtful.size() > 1 && committed_ < round.step) {
-    for (const absl::Status& answer :
-         CommitAtEach(doubtful, round, /*only_ask=*/true, stop, tell_once)) {
-      RETURN_IF_ERROR(answer);
-    }
-  }
   std::vector<std::pair<size_t, absl::Status>> refusals;
-  for (const std::vector<size_t>& at : {doubtful, sure}) {
+  for (const std::vector<size_t>& at : {order.first, order.second}) {
     const std::vector<absl::Status> answers =
         CommitAtEach(at, round, /*only_ask=*/false, stop, tell_once);
     for (size_t i = 0; i < at.size(); ++i) {
@@ -79,16 +102,6 @@ absl::Status RoundCommits::Commit(const Round& round, const StopSignal& stop,
   }
   tell_once();
   return absl::OkStatus();
-}
-
-absl::Status RoundCommits::Replicate(const Round& round, const StopSignal& stop) {
-  while (true) {
-    const absl::Status status = replicas_->Fetch(RequestOf(round));
-    const bool away = status.code() == absl::StatusCode::kUnavailable ||
-                      status.code() == absl::StatusCode::kDeadlineExceeded;
-    if (!away) return status;
-    if (stop.WaitFor(kCommitPause)) return absl::CancelledError("while a step was committed");
-  }
 }
 
 absl::Status RoundCommits::CommitWhereServed(size_t s, const v1::CommitRoundRequest& request,
@@ -138,9 +151,7 @@ absl::Status RoundCommits::Call(size_t s, const v1::CommitRoundRequest& request,
     addressed.set_store_id(calls_->contacts().store_id(s));
     v1::CommitRoundResponse response;
     const absl::Status status = calls_->service(s)->CommitRound(addressed, &response);
-    const bool unknown = status.code() == absl::StatusCode::kUnavailable ||
-                         status.code() == absl::StatusCode::kDeadlineExceeded;
-    if (!unknown || clock_->Monotonic() >= until) return calls_->Named(s, status);
+    if (!MayComeBack(status) || clock_->Monotonic() >= until) return calls_->Named(s, status);
     if (stop.WaitFor(kCommitPause)) return absl::CancelledError("while a step was committed");
   }
 }

@@ -10,6 +10,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "chief/servers/replicas.h"
@@ -39,8 +40,9 @@ class RoundCommits {
 
   // Commits a round whose pushes were all acknowledged by all servers, at the replicas too. Servers
   // whose shards were made or cut since, or that are leaving, are asked and commit first: as long
-  // as no server has committed the round it can be begun again. Failed calls are repeated until the
-  // server answers, or `stop` is raised. OK: committed. A server that was restarted unnoticed has
+  // as no server has committed the round it can be begun again, and shards may move or be cut while
+  // one that does not answer is waited for. Failed calls are repeated until the server answers, or
+  // `stop` is raised. OK: committed. A server that was restarted unnoticed has
   // lost this step with those before it; that is logged. FAILED_PRECONDITION: a server lacks
   // pushes, and none has committed the round. CANCELLED: stopped. ABORTED: another chief.
   // `committed` is called once, by any thread, when the first server has committed it: the step
@@ -70,19 +72,25 @@ class RoundCommits {
   }
 
  private:
-  // Has the replicas fetch the round, as long as it takes until each shard's host answers or is
-  // replaced. FAILED_PRECONDITION: a shard lacks pushes.
-  absl::Status Replicate(const Round& round, const StopSignal& stop);
+  // The servers that may lack pushes of the round under way, which commit first, and the others.
+  using Order = std::pair<std::vector<size_t>, std::vector<size_t>>;
+
+  // Has the replicas fetch the round, and asks the servers that may lack pushes, once, before it is
+  // committed anywhere. FAILED_PRECONDITION: a shard lacks pushes. UNAVAILABLE, DEADLINE_EXCEEDED:
+  // a host does not answer, or takes nothing any more, as it leaves.
+  absl::StatusOr<Order> Ready(const Round& round, const StopSignal& stop);
+  // Has all servers commit a round that is ready.
+  absl::Status CommitEverywhere(const Order& order, const Round& round, const StopSignal& stop,
+                                absl::FunctionRef<void()> committed);
   // Commits the round where the shard is served, and at its replica.
   absl::Status CommitWhereServed(size_t s, const v1::CommitRoundRequest& request,
                                  const StopSignal& stop);
   absl::Status Call(size_t s, const v1::CommitRoundRequest& request, absl::Duration patience,
                     const StopSignal& stop);
   v1::CommitRoundRequest RequestOf(const Round& round) const;
-  // The servers that may lack pushes of the round under way, and the others.
-  std::pair<std::vector<size_t>, std::vector<size_t>> Doubtful() const;
+  Order Doubtful() const;
   // Has these servers commit the round, or say whether they would, side by side. Returns their
-  // answers in the same order.
+  // answers in the same order; those that are only asked are asked once.
   // `committed` is called for each that commits it, by any thread.
   std::vector<absl::Status> CommitAtEach(const std::vector<size_t>& at, const Round& round,
                                          bool only_ask, const StopSignal& stop,

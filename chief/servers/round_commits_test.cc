@@ -1,7 +1,10 @@
 #include "chief/servers/round_commits.h"
 
+#include <atomic>
+
 #include "chief/servers/round_gate.h"
 #include "chief/servers/server_group_testing.h"
+#include "core/base/thread.h"
 
 namespace keelson {
 namespace {
@@ -101,6 +104,24 @@ TEST_F(RoundCommitsTest, ARoundThatAServerLacksWhichHasEndedWithACutIsNotCommitt
   const size_t before = servers_[1].commits().size();
   ASSERT_EQ(group_.rounds()->Commit({13, 5, 4}, stop_), absl::OkStatus());
   EXPECT_EQ(servers_[1].commits().size(), before + 1) << "it need not be asked any more";
+}
+
+// Its shard moves to another host without rounds, and the commit waits for that.
+TEST_F(RoundCommitsTest, WhatIsWaitedForBeforeTheFirstCommitMayHappen) {
+  ASSERT_EQ(group_.Initialize(5, {}), absl::OkStatus());
+  ASSERT_TRUE(group_.cuts()->Prepare([] {}, {}).ok());
+  std::atomic<bool> closed = true;
+  servers_[1].Answer(&ParameterControl::CommitRound, [&](const auto&, auto*) {
+    return closed ? absl::UnavailableError("this server leaves") : absl::OkStatus();
+  });
+  absl::Status committed;
+  Thread committer([&] { committed = group_.rounds()->Commit({12, 3, 4}, stop_); });
+  servers_[1].AwaitCount(&ParameterControl::CommitRound, 1);
+  EXPECT_EQ(group_.rounds()->WithoutRounds(absl::Seconds(2), [] { return absl::OkStatus(); }),
+            absl::OkStatus());
+  closed = false;
+  committer.Join();
+  EXPECT_EQ(committed, absl::OkStatus());
 }
 
 // A chief that was replaced may have made the shard of a server that was restarted. That shard is
