@@ -74,11 +74,13 @@ void Replicas::Commit(size_t s, const v1::CommitRoundRequest& round) {
   if (!status.ok()) GiveUp(s, status);
 }
 
-void Replicas::GiveUp(size_t s, const absl::Status& why) {
+size_t Replicas::GiveUp(size_t s, const absl::Status& why) {
   const size_t replica = Exchange(s, kNowhere);
-  if (replica == kNowhere) return;
-  LogWarning(calls_->name(s), " is without its replica at ", calls_->place(s, replica).name, ": ",
-             why.message());
+  if (replica != kNowhere) {
+    LogWarning(calls_->name(s), " is without its replica at ", calls_->place(s, replica).name, ": ",
+               why.message());
+  }
+  return replica;
 }
 
 absl::Status Replicas::Make(size_t s, size_t place, const v1::InitializeShardRequest& start) {
@@ -122,13 +124,27 @@ void Replicas::DropAt(size_t s, size_t place) {
   calls_->place(s, place).service->Finish(request, &response).IgnoreError();
 }
 
-void Replicas::NoteLost(const std::string& address) {
+std::vector<size_t> Replicas::ReplicasAt(const std::string& address) const {
+  std::vector<size_t> shards;
   for (size_t s = 0; s < calls_->size(); ++s) {
     const size_t replica = at(s);
     if (replica == kNowhere || !calls_->contacts().Serves(s)) continue;
-    if (calls_->AddressOf(calls_->place(s, replica)) == address) {
-      GiveUp(s, absl::UnavailableError("its host is lost"));
-    }
+    if (calls_->AddressOf(calls_->place(s, replica)) == address) shards.push_back(s);
+  }
+  return shards;
+}
+
+void Replicas::NoteLost(const std::string& address) {
+  for (const size_t s : ReplicasAt(address)) {
+    GiveUp(s, absl::UnavailableError("its host is lost"));
+  }
+}
+
+void Replicas::NoteLeaving(const std::string& address) {
+  for (const size_t s : ReplicasAt(address)) {
+    // It cannot take its shard's place any more.
+    const size_t replica = GiveUp(s, absl::UnavailableError("its host leaves"));
+    if (replica != kNowhere) DropAt(s, replica);
   }
 }
 

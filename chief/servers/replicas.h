@@ -64,6 +64,9 @@ class Replicas {
   // than wait for it with the next round. Not those of shards whose hosts are lost, too: rounds
   // wait for these anyhow, and it may come back with the only copy.
   void NoteLost(const std::string& address);
+  // Likewise, and has it drop them: a process that leaves stays while it has what no snapshot has,
+  // and where it has served a shard before, it takes the replica for that until a round comes.
+  void NoteLeaving(const std::string& address);
 
   // How often in a row a process does not answer before it is taken for lost: one that is busy, or
   // whose messages are late, is not, for what it holds is newer than any snapshot.
@@ -78,7 +81,10 @@ class Replicas {
   absl::Status FetchAt(size_t s, const v1::CommitRoundRequest& round);
   // The status of this place, with the job state.
   absl::Status Ask(size_t s, size_t place, v1::ShardStatus* status) const;
-  void GiveUp(size_t s, const absl::Status& why);
+  // Returns where the replica was.
+  size_t GiveUp(size_t s, const absl::Status& why);
+  // The shards that are served, and have their replica at this address.
+  std::vector<size_t> ReplicasAt(const std::string& address) const;
 
   // Returns where the replica was before.
   size_t Exchange(size_t s, size_t place);

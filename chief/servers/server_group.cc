@@ -284,6 +284,7 @@ absl::StatusOr<bool> ServerGroup::Settle(size_t s, bool synchronous,
   MutexLock lock(&place_mu_[s]);
   may_go_home_[s] = false;
   ASSIGN_OR_RETURN(const size_t place, FreePlace(s));
+  const size_t from = calls_.serving(s);
   const bool goes_home = place == 0;
   if (!options_.replicas || !synchronous) {
     may_go_home_[s] = goes_home;
@@ -292,8 +293,20 @@ absl::StatusOr<bool> ServerGroup::Settle(size_t s, bool synchronous,
   // One that has its replica stays where it is until its home is back.
   if (!goes_home && replicas_.Has(s)) return false;
   RETURN_IF_ERROR(MakeAt(s, place, members, /*move=*/goes_home));
-  if (!goes_home) LogInfo(name(s), " has a replica at ", calls_.place(s, place).name);
+  if (goes_home) {
+    DropWhereLeaving(s, from);
+  } else {
+    LogInfo(name(s), " has a replica at ", calls_.place(s, place).name);
+  }
   return goes_home;
+}
+
+void ServerGroup::DropWhereLeaving(size_t s, size_t place) {
+  v1::ShardStatus status;
+  const absl::Status answered = calls_.place(s, place).service->GetStatus({}, &status);
+  if (!answered.ok() || !status.asked_to_stop() || replicas_.at(s) != place) return;
+  replicas_.Forget(s);
+  replicas_.DropAt(s, place);
 }
 
 absl::Status ServerGroup::MakeAt(size_t s, size_t place, const v1::MemberList& members, bool move) {
@@ -320,7 +333,7 @@ absl::Status ServerGroup::HandOver(size_t s, const v1::MemberList& members) {
   }
   replicas_.Forget(s);
   replicas_.DropAt(s, from);
-  if (options_.replicas) replicas_.NoteLost(from_address);
+  if (options_.replicas) replicas_.NoteLeaving(from_address);
   return absl::OkStatus();
 }
 

@@ -205,6 +205,8 @@ class ServerGroup {
   // The number of the first place that stays and does not serve the shard. UNAVAILABLE: none does.
   absl::StatusOr<size_t> FreePlace(size_t s);
   absl::Status MakeAt(size_t s, size_t place, const v1::MemberList& members, bool move);
+  // The shard has no replica at this place, which it has come from, if the process there leaves.
+  void DropWhereLeaving(size_t s, size_t place);
   // Replicas::Move, to where the job state is stored first: a process that has just come may be the
   // only one that is left when this chief ends.
   absl::Status MoveTo(size_t s, bool both_equal);

@@ -150,6 +150,7 @@ TEST_F(ShardMovesTest, ItsReplicaTakesTheShardOfAHostThatLeavesWithoutACopy) {
   EXPECT_TRUE(Dropped(at(1, 1)));
   // The replica that it held is made elsewhere.
   EXPECT_FALSE(group->HasReplica(0));
+  AskToStop(1);  // the fake has forgotten it with its shards
   ASSERT_FALSE(*group->Settle(0, true, {}));
   EXPECT_TRUE(group->HasReplica(0));
   EXPECT_EQ(at(2, 0).Count(&Control::ReplicateShard), 1);
@@ -175,6 +176,29 @@ TEST_F(ShardMovesTest, WithReplicasAShardGoesHomeByItself) {
   EXPECT_TRUE(group->HasReplica(1)) << "where it was served meanwhile";
   EXPECT_TRUE(Dropped(at(0, 1)));
   EXPECT_FALSE(group->Misplaced(1, true));
+}
+
+// It would hold what it had served as unsaved, and stay for that.
+TEST_F(ShardMovesTest, AHostThatLeavesIsNotKeptAsTheReplicaOfAShardThatGoesHome) {
+  const auto group = Started(/*replicas=*/true);
+  for (size_t s = 0; s < kHosts; ++s) ASSERT_FALSE(*group->Settle(s, true, {}));
+  Kill(1);
+  ASSERT_EQ(group->MoveToReplica(1), absl::OkStatus());
+  AskToStop(2);
+  for (size_t s = 0; s < kHosts; ++s) at(1, s).Restore();
+  ASSERT_TRUE(*group->Settle(1, true, {}));
+  EXPECT_EQ(group->HostOf(1), HostTask(1));
+  EXPECT_FALSE(group->HasReplica(1));
+  EXPECT_TRUE(Dropped(at(2, 1)));
+}
+
+TEST_F(ShardMovesTest, AHostThatLeavesKeepsNoReplicas) {
+  const auto group = Started(/*replicas=*/true);
+  for (size_t s = 0; s < kHosts; ++s) ASSERT_FALSE(*group->Settle(s, true, {}));
+  AskToStop(1);
+  ASSERT_EQ(group->HandOver(1, {}), absl::OkStatus());
+  EXPECT_FALSE(group->HasReplica(0));
+  EXPECT_TRUE(Dropped(at(1, 0))) << "it may have served it before";
 }
 
 // A process that has just come may be the only one that is left when the leader ends.
