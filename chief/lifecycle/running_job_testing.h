@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -32,16 +34,24 @@ class CountingClock : public Clock {
  public:
   explicit CountingClock(const Clock* clock) : clock_(clock) {}
 
+  // `on_read` is called when it has been read `number` times. Before the first time.
+  void CallAt(int number, std::function<void()> on_read) {
+    called_at_ = number;
+    on_read_ = std::move(on_read);
+  }
+
   absl::Time Now() const override { return clock_->Now(); }
   absl::Duration Monotonic() const override {
     const absl::Duration time = clock_->Monotonic();
-    ++reads_;
+    if (++reads_ == called_at_) on_read_();
     return time;
   }
   int reads() const { return reads_; }
 
  private:
   const Clock* const clock_;
+  int called_at_ = 0;  // 0: never
+  std::function<void()> on_read_;
   mutable std::atomic<int> reads_ = 0;
 };
 

@@ -66,8 +66,7 @@ absl::Status TrainingPhase::Train(absl::Duration saved_at) {
       LogEarlyEnd(job);
       return absl::OkStatus();
     }
-    MoveShards();
-    const std::vector<ServerView> leaving = LeavingServers();
+    const std::vector<ServerView> leaving = LeavingServers(MoveShards());
     const bool wanted = coordinator_->wishes()->Begin();
     if (leaving.empty() && !wanted && !schedule.Due(step, clock_->Monotonic())) continue;
     const absl::Status saved = leaving.empty() ? Save(job) : SaveLeavingServers(leaving);
@@ -106,10 +105,13 @@ void TrainingPhase::TellOfSnapshot(const absl::Status& saved) {
   }
 }
 
-std::vector<ServerView> TrainingPhase::LeavingServers() const {
+std::vector<ServerView> TrainingPhase::LeavingServers(const std::set<size_t>& due) const {
   std::vector<ServerView> leaving = servers_->States();
-  std::erase_if(leaving, [this](const ServerView& server) {
-    return !server.leaving || saved_servers_.contains(server.incarnation);
+  std::erase_if(leaving, [&](const ServerView& server) {
+    const auto s = static_cast<size_t>(server.task.index);
+    // It has been heard of since.
+    const bool moves_next = servers_->MayMove(s) && !due.contains(s);
+    return !server.leaving || moves_next || saved_servers_.contains(server.incarnation);
   });
   return leaving;
 }
@@ -146,9 +148,9 @@ bool TrainingPhase::PauseWorkFor(const std::set<size_t>& due) {
   }
 }
 
-void TrainingPhase::MoveShards() {
-  const std::set<size_t> due = DueMoves();
-  if (due.empty()) return;
+std::set<size_t> TrainingPhase::MoveShards() {
+  std::set<size_t> due = DueMoves();
+  if (due.empty()) return due;
   const bool idle = PauseWorkFor(due);
   for (const size_t s : due) {
     // A host that leaves applies nothing after the copy; another one might.
@@ -161,6 +163,7 @@ void TrainingPhase::MoveShards() {
   }
   coordinator_->shards()->Set(servers_->Addresses());
   coordinator_->control()->ResumeWork();
+  return due;
 }
 
 absl::Status TrainingPhase::SaveLeavingServers(const std::vector<ServerView>& leaving) {

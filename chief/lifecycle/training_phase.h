@@ -71,10 +71,11 @@ class TrainingPhase {
   // Waits until no step is under way, or as long as that makes sense before these shards move.
   // Returns whether none is.
   bool PauseWorkFor(const std::set<size_t>& due);
-  // Moves them, while nothing is handed out.
-  void MoveShards();
-  // Those that were asked to stop, and wait for a snapshot.
-  std::vector<ServerView> LeavingServers() const;
+  // Moves them, while nothing is handed out. Returns those that were due.
+  std::set<size_t> MoveShards();
+  // Those that were asked to stop, and wait for a snapshot: their shards have no other place, or
+  // were `due` to move, and have not.
+  std::vector<ServerView> LeavingServers(const std::set<size_t>& due) const;
   absl::Status SaveLeavingServers(const std::vector<ServerView>& leaving);
   // Logs when training begins to diverge, and when it recovers.
   void NoteDiverging(const CoordinatorStatus& job);

@@ -161,6 +161,20 @@ TEST_F(MovingShardsTest, AShardWhoseHostLeavesWhenItMayGoHomeMovesOnce) {
   EXPECT_EQ(elsewhere_.Count(&ParameterControl::ReplicateShard), 1);
 }
 
+// A snapshot may lack the steps under way, which then wait until the process has ended.
+TEST_F(MovingShardsTest, AServerThatLeavesWhileItIsLookedWhichOnesDoIsNotSavedInstead) {
+  DoLease();
+  phase_clock_.CallAt(2, [this] { AskServerToLeave(); });
+  Start();
+  while (elsewhere_.Count(&ParameterControl::ReplicateShard) == 0) {
+    clock_.Advance(absl::Seconds(1));
+    std::this_thread::yield();
+    ASSERT_EQ(fakes_[1].snapshots_asked(), 0);
+  }
+  AwaitLook();
+  EXPECT_EQ(fakes_[1].snapshots_asked(), 0);
+}
+
 // A snapshot that was due anyway has all that it holds, and it takes nothing more.
 TEST_F(MovingShardsTest, AServerThatLeavesAndIsSavedHandsItsShardOverToo) {
   fakes_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_asked_to_stop(true); });
