@@ -142,6 +142,10 @@ void Replicas::NoteLost(const std::string& address) {
 
 void Replicas::NoteLeaving(const std::string& address) {
   for (const size_t s : ReplicasAt(address)) {
+    v1::ShardStatus host;
+    const bool serves =
+        calls_->at(s).service->GetStatus({}, &host).ok() && host.state() == v1::ShardStatus::READY;
+    if (!serves) continue;
     // It cannot take its shard's place any more.
     const size_t replica = GiveUp(s, absl::UnavailableError("its host leaves"));
     if (replica != kNowhere) DropAt(s, replica);

@@ -65,7 +65,8 @@ class Replicas {
   // wait for these anyhow, and it may come back with the only copy.
   void NoteLost(const std::string& address);
   // Likewise, and has it drop them: a process that leaves stays while it has what no snapshot has,
-  // and where it has served a shard before, it takes the replica for that until a round comes.
+  // and where it has served a shard before, it takes the replica for that until a round comes. Asks
+  // the shards' hosts first: where one does not answer, the replica may be the only copy.
   void NoteLeaving(const std::string& address);
 
   // How often in a row a process does not answer before it is taken for lost: one that is busy, or

@@ -201,6 +201,17 @@ TEST_F(ShardMovesTest, AHostThatLeavesKeepsNoReplicas) {
   EXPECT_TRUE(Dropped(at(1, 0))) << "it may have served it before";
 }
 
+TEST_F(ShardMovesTest, AHostThatLeavesKeepsTheReplicaOfAShardWhoseHostDoesNotAnswer) {
+  const auto group = Started(/*replicas=*/true);
+  for (size_t s = 0; s < kHosts; ++s) ASSERT_FALSE(*group->Settle(s, true, {}));
+  AskToStop(1);
+  Kill(0);
+  ASSERT_EQ(group->HandOver(1, {}), absl::OkStatus());
+  EXPECT_FALSE(Dropped(at(1, 0)));
+  ASSERT_EQ(group->MoveToReplica(0), absl::OkStatus());
+  EXPECT_EQ(group->HostOf(0), HostTask(1));
+}
+
 // A process that has just come may be the only one that is left when the leader ends.
 TEST_F(ShardMovesTest, WhereAShardGoesTheJobStateIsFirst) {
   const auto group = Started(/*replicas=*/true);
