@@ -27,6 +27,7 @@ class ScriptedTransport : public BulkTransport {
     BulkRequest request;
     uint64_t tag;
     ByteRope bytes;
+    absl::Duration timeout;
   };
 
   explicit ScriptedTransport(size_t shards) : shards_(shards) {}
@@ -41,9 +42,10 @@ class ScriptedTransport : public BulkTransport {
   std::vector<ByteRope> kept;
 
   size_t num_shards() const override { return shards_; }
-  void Start(size_t shard, BulkMethod method, ByteRope request, absl::Duration,
+  void Start(size_t shard, BulkMethod method, ByteRope request, absl::Duration timeout,
              uint64_t tag) override {
-    Started& call = started.emplace_back(Started{shard, method, {}, tag, std::move(request)});
+    Started& call =
+        started.emplace_back(Started{shard, method, {}, tag, std::move(request), timeout});
     ByteCursor cursor(call.bytes);
     EXPECT_TRUE(DecodeBulkRequest(&cursor, &call.request).ok());
   }
@@ -238,6 +240,31 @@ TEST_F(BulkExchangeTest, LastPartIsTheLastMessageOfItsShard) {
   for (const auto& call : transport_->started) {
     EXPECT_EQ(call.request.last_part, call.request.ranges[0].partition != 0);
   }
+}
+
+// It may be the network that takes long, not the step.
+TEST_F(BulkExchangeTest, APullForAStepIsGivenLongerEachTime) {
+  Make({1});
+  exchange_->BeginPull(/*values_for=*/5);
+  Settle();
+  absl::Duration timeout = transport_->started[0].timeout;
+  EXPECT_LE(timeout, absl::Seconds(1)) << "at first it is looked often whether it is wanted still";
+  for (int i = 0; i < 7; ++i) {
+    transport_->Fail(0, absl::DeadlineExceededError("slow"));
+    while (InFlight().empty()) {
+    }
+    timeout = transport_->started[0].timeout;
+  }
+  EXPECT_EQ(timeout, ExchangeOptions().call_timeout);
+  transport_->Fail(0, absl::OutOfRangeError("the step before is not committed"));
+  while (InFlight().empty()) {
+  }
+  EXPECT_EQ(transport_->started[0].timeout, timeout);
+  AnswerAll(1);
+  exchange_->Publish(exchange_->pull_slot());
+  exchange_->BeginPull(/*values_for=*/6);
+  Settle();
+  EXPECT_LE(transport_->started[0].timeout, absl::Seconds(1));
 }
 
 TEST_F(BulkExchangeTest, RequestsNameTheirShardsWhereThatIsAskedFor) {

@@ -43,6 +43,8 @@ struct MessageCall {
   uint64_t base_sequence = 0;
   // The id of the server's store to which a pull's known versions belong.
   uint64_t asked_store = 0;
+  // A pull's that waits for a step: how long the next call may take.
+  absl::Duration patience;
   absl::Duration first_start;  // of the clock
   absl::Duration pause;
   absl::Duration retry_at;  // real time

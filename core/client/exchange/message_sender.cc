@@ -16,8 +16,9 @@ using State = MessageCall::State;
 // The credits of a server that has not yet granted any.
 constexpr uint32_t kUnknownCredits = 4;
 
-// How long a call waits for a step to be committed before it is made again, and the pause before.
-constexpr absl::Duration kLongestWait = absl::Seconds(1);
+// How long the first call waits for a step to be committed before it is made again, and the pause
+// before.
+constexpr absl::Duration kFirstWait = absl::Seconds(1);
 constexpr absl::Duration kWaitPause = absl::Milliseconds(1);
 
 // The time for pauses, which is real even when a test moves the clock.
@@ -124,6 +125,7 @@ void MessageSender::Launch(size_t slot, size_t shard, size_t message) {
   if (!call.attempted) {
     call.first_start = clock_->Monotonic();
     call.pause = options().retry.first_pause;
+    call.patience = std::min(kFirstWait, options().call_timeout);
     if (!pull) {
       // Answers to steps with an aggregation bring no values, so the base may be any time ago.
       const uint64_t unseen =
@@ -145,8 +147,7 @@ void MessageSender::Launch(size_t slot, size_t shard, size_t message) {
   ++in_flight_;
   const bool waits = pull && step.values_for != 0;
   transport_->Start(shard, call.method, pull ? EncodePull(slot, shard, message) : call.push->Rope(),
-                    waits ? std::min(kLongestWait, options().call_timeout) : options().call_timeout,
-                    ToTag({slot, shard, message}));
+                    waits ? call.patience : options().call_timeout, ToTag({slot, shard, message}));
 }
 
 ByteRope MessageSender::EncodePull(size_t slot, size_t shard, size_t message) const {
@@ -223,6 +224,10 @@ bool MessageSender::RepeatWaiting(const CallId& id, const absl::Status& status) 
   if (call.method != BulkMethod::kPull || step.values_for == 0) return false;
   if (!absl::IsDeadlineExceeded(status) && !absl::IsOutOfRange(status)) return false;
   if (step.wanted != nullptr && !step.wanted()) step.values_for = 0;
+  // It may be the values that take long on their way, and would never come otherwise.
+  if (absl::IsDeadlineExceeded(status)) {
+    call.patience = std::min(2 * call.patience, options().call_timeout);
+  }
   RepeatAtOnce(id, &call);
   call.retry_at += kWaitPause;
   return true;
