@@ -46,7 +46,10 @@ absl::Status ColdStart::Run(const std::vector<v1::ShardStatus>& shards) {
     // steps.
     v1::JobState state = ledger.ToState();
     state.set_config_hash(options_.config_hash);
-    RETURN_IF_ERROR(calls_.Run([&] { return WriteFirst(state); }));
+    RETURN_IF_ERROR(calls_.Run([&]() -> absl::Status {
+      RETURN_IF_ERROR(MakeLostShards());
+      return WriteFirst(state);
+    }));
   }
   ModelLocation model = model_;
   model.ps_addresses = servers_->Addresses();
@@ -102,6 +105,24 @@ absl::Status ColdStart::CheckNothingDone(const std::vector<v1::ShardStatus>& sha
       at_servers > 0 ? "the servers know" : "its file JOB knows", " of step ",
       std::max(at_servers, in_file), "; restore its files to train on; to begin anew, ",
       at_servers > 0 ? "restart the servers, too" : "remove that file"));
+}
+
+absl::Status ColdStart::MakeLostShards() {
+  for (size_t s = 0; s < servers_->size(); ++s) {
+    if (!servers_->LacksShard(s)) continue;
+    ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, snapshotter_->Snapshots());
+    // An error after its commit may have hidden that the first snapshot is there.
+    const std::optional<int64_t> step =
+        snapshots.empty() ? std::nullopt : std::make_optional<int64_t>(0);
+    LogWarning(servers_->name(s), " has been restarted before training began; it gets ",
+               step.has_value() ? "the values of the first snapshot" : "initial values", " again");
+    const absl::Status made =
+        servers_->InitializeServer(s, step, coordinator_->roster()->MemberList());
+    // What was written a moment ago is out of sight.
+    if (absl::IsNotFound(made)) return absl::UnavailableError(made.message());
+    RETURN_IF_ERROR(made);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ColdStart::WriteFirst(const v1::JobState& state) {

@@ -73,6 +73,9 @@ class ColdStart {
   // The prefix is empty when the job begins: nothing tells of steps that were done.
   absl::StatusOr<Snapshotter::Restored> RestoreOrBegin(const std::vector<v1::ShardStatus>& shards);
   absl::Status CheckNothingDone(const std::vector<v1::ShardStatus>& shards) const;
+  // Makes the shards of servers that have been restarted since theirs were made. No step was handed
+  // out yet, so they lack nothing.
+  absl::Status MakeLostShards();
   // Writes the snapshot of step 0. UNAVAILABLE: the directory, which could be written when this
   // chief took it, has become read-only. PERMISSION_DENIED: it can be written, a part of the
   // snapshot not.

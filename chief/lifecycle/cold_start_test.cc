@@ -1,6 +1,10 @@
 #include "chief/lifecycle/cold_start.h"
 
 #include <atomic>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "chief/lifecycle/next_chief_testing.h"
@@ -14,6 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // The servers have been restarted, and hold nothing.
 class ColdStartTest : public NextChiefTest {
@@ -25,6 +30,16 @@ class ColdStartTest : public NextChiefTest {
   void RestartServers() {
     EndPredecessor();
     for (FakeParameterServer& fake : fakes_) fake.Restart();
+  }
+  // ps-1 is restarted empty when it writes its part of the next snapshot. `and_then`: what else
+  // happens then.
+  void LoseServerInFirstSnapshot(std::function<void()> and_then) {
+    fakes_[1].After(&ParameterControl::WriteSnapshot, [this, and_then](const auto&, auto*) {
+      if (lost_.exchange(true)) return absl::OkStatus();
+      fakes_[1].Restart();
+      and_then();
+      return absl::UnavailableError("connection reset");
+    });
   }
   // A chief takes the job up on a thread of its own.
   void Start(const std::vector<v1::ShardStatus>& shards) {
@@ -41,6 +56,7 @@ class ColdStartTest : public NextChiefTest {
     }
   }
 
+  std::atomic<bool> lost_{false};  // LoseServerInFirstSnapshot has happened
   std::thread thread_;
   absl::Status status_;
   std::atomic<bool> ended_{false};
@@ -52,6 +68,34 @@ TEST_F(ColdStartTest, AJobBeginsWithInitialValuesWhichItsFirstSnapshotHas) {
   EXPECT_EQ(next_.control()->phase(), JobPhase::kTraining);
   EXPECT_THAT(SnapshotSteps(), ElementsAre(0));
   for (const FakeParameterServer& fake : fakes_) EXPECT_EQ(fake.last_restore(), std::nullopt);
+}
+
+TEST_F(ColdStartTest, AServerThatIsRestartedBeforeTheFirstSnapshotIsMadeAgain) {
+  RestartServers();
+  LoseServerInFirstSnapshot([] {});
+  ASSERT_EQ(cold_start_.Run(Survey()), absl::OkStatus());
+  EXPECT_EQ(next_.control()->phase(), JobPhase::kTraining);
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0));
+  EXPECT_THAT(fakes_[0].initializations(), SizeIs(2)) << "one of them by the predecessor";
+  EXPECT_THAT(fakes_[1].initializations(), SizeIs(3));
+  EXPECT_EQ(fakes_[1].last_restore(), std::nullopt);
+}
+
+TEST_F(ColdStartTest, AfterItsCommitTheServerIsRestoredFromTheFirstSnapshot) {
+  ASSERT_EQ(snapshots_.Write(), absl::OkStatus());
+  const std::string away = JoinPath(FreshDirectory(), "model");
+  std::filesystem::rename(directory_.model_dir(), away);
+  ASSERT_TRUE(std::filesystem::create_directory(directory_.model_dir()));
+  RestartServers();
+  LoseServerInFirstSnapshot([&] {
+    std::filesystem::remove_all(directory_.model_dir());
+    std::filesystem::rename(away, directory_.model_dir());
+  });
+  ASSERT_EQ(cold_start_.Run(Survey()), absl::OkStatus());
+  EXPECT_EQ(next_.control()->phase(), JobPhase::kTraining);
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0));
+  EXPECT_EQ(fakes_[0].last_restore(), std::nullopt);
+  EXPECT_EQ(fakes_[1].last_restore(), 0);
 }
 
 TEST_F(ColdStartTest, AllServersAreRestoredFromOneSnapshot) {
