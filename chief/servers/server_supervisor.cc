@@ -198,8 +198,16 @@ bool ServerSupervisor::MayAppear(Watch* watch) const {
   return now - *watch->missing_since < pauses_.missing;
 }
 
+absl::Status ServerSupervisor::CheckLeads() const {
+  const absl::Status confirmed = job_.confirm == nullptr ? absl::OkStatus() : job_.confirm();
+  return absl::IsAlreadyExists(confirmed) ? confirmed : absl::OkStatus();
+}
+
 absl::StatusOr<std::optional<SnapshotInfo>> ServerSupervisor::RestoreNewest(size_t s,
                                                                             Watch* watch) {
+  // A process that has just been started obeys whoever calls it first. Updates of a shard that a
+  // replaced chief gave it would be lost when this one's successor makes the shard.
+  RETURN_IF_ERROR(CheckLeads());
   ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, job_.snapshots());
   if (snapshots.empty()) {
     RETURN_IF_ERROR(InitializeAnew(s));

@@ -67,6 +67,9 @@ class ServerSupervisor {
     std::function<void(const std::optional<Task>& lost)> note_moved = nullptr;
     // Whether every update comes with a round, which replicas get too. Null: it does.
     std::function<bool()> synchronous = nullptr;
+    // Asks the storage whether this chief still leads the job. ALREADY_EXISTS: another one does,
+    // and no shard is made. Other errors do not tell. Null: this chief leads.
+    std::function<absl::Status()> confirm = nullptr;
   };
 
   // Servers are ready, or become so once they are found empty. `servers`, the clock and what the
@@ -133,6 +136,8 @@ class ServerSupervisor {
   // Has the shard be where it should be, as far as processes are there again.
   void TrySettle(size_t s, Watch* watch);
   absl::Status Restore(size_t s, Watch* watch);
+  // ALREADY_EXISTS: this chief does not lead the job any more.
+  absl::Status CheckLeads() const;
   // Returns the snapshot that was restored, or nothing for the initial values.
   absl::StatusOr<std::optional<SnapshotInfo>> RestoreNewest(size_t s, Watch* watch);
   absl::Status InitializeAnew(size_t s);

@@ -15,12 +15,14 @@ using ::testing::IsEmpty;
 class FakeJob {
  public:
   ServerSupervisor::Job AsSupervised() {
-    return {[this] { return PersistedState(); },
-            [this] { return Members(); },
-            [this] { return Members().epoch(); },
-            [this](uint64_t version) { NoteStored(version); },
-            [this] { return Snapshots(); },
-            [this](const absl::Status& status) { NoteReplaced(status); }};
+    ServerSupervisor::Job job = {[this] { return PersistedState(); },
+                                 [this] { return Members(); },
+                                 [this] { return Members().epoch(); },
+                                 [this](uint64_t version) { NoteStored(version); },
+                                 [this] { return Snapshots(); },
+                                 [this](const absl::Status& status) { NoteReplaced(status); }};
+    job.confirm = [this] { return Confirm(); };
+    return job;
   }
   v1::PersistedJobState PersistedState() {
     MutexLock lock(&mu_);
@@ -50,6 +52,15 @@ class FakeJob {
     replaced_ = status;
   }
 
+  absl::Status Confirm() {
+    MutexLock lock(&mu_);
+    return confirmed_;
+  }
+
+  void SetConfirmed(const absl::Status& confirmed) {
+    MutexLock lock(&mu_);
+    confirmed_ = confirmed;
+  }
   void SetEpoch(uint64_t epoch) {
     MutexLock lock(&mu_);
     epoch_ = epoch;
@@ -89,6 +100,7 @@ class FakeJob {
   absl::StatusOr<std::vector<SnapshotInfo>> snapshots_ ABSL_GUARDED_BY(mu_) =
       std::vector<SnapshotInfo>{{300, "newest", {}}, {200, "older", {}}};
   absl::Status replaced_ ABSL_GUARDED_BY(mu_);
+  absl::Status confirmed_ ABSL_GUARDED_BY(mu_);
 };
 
 class ServerSupervisorTest : public testing::Test {
@@ -165,6 +177,21 @@ TEST_F(ServerSupervisorTest, AShardThatAnotherChiefMadeIsRestored) {
   EXPECT_EQ(servers_[0].last_restore(), 300);
   supervisor_.Visit(0);
   EXPECT_EQ(servers_[0].initializations().size(), 3u);
+}
+
+// One that was frozen is the first to call a server that was restarted meanwhile.
+TEST_F(ServerSupervisorTest, AChiefThatWasReplacedMakesNoShard) {
+  servers_[0].Restart();
+  job_.SetConfirmed(absl::AlreadyExistsError("taken over by another chief"));
+  EXPECT_EQ(supervisor_.Visit(0), pauses_.restore);
+  EXPECT_EQ(servers_[0].initializations().size(), 1u);
+}
+
+TEST_F(ServerSupervisorTest, AShardIsMadeThoughTheStorageDoesNotSayWhoLeads) {
+  servers_[0].Restart();
+  job_.SetConfirmed(absl::PermissionDeniedError("read-only file system"));
+  supervisor_.Visit(0);
+  EXPECT_EQ(servers_[0].initializations().size(), 2u);
 }
 
 TEST_F(ServerSupervisorTest, PersistNowStoresTheStateAtOnce) {
