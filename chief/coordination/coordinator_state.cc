@@ -98,6 +98,8 @@ bool CoordinatorState::Trained() const {
 
 bool CoordinatorState::WorkersAway() const { return membership.AnyAway(Role::kWorker); }
 
+bool CoordinatorState::Idle() const { return training->work().Idle() && !WorkersAway(); }
+
 int CoordinatorState::MissingWorkers() const {
   return std::max(0, options.min_workers - membership.NumTraining());
 }
@@ -143,7 +145,7 @@ void CoordinatorState::WakeAll() {
 void CoordinatorState::WakeAfterSteps() {
   const bool steps_reached =
       !awaited_steps.empty() && training->Reached(*awaited_steps.begin(), WorkersAway());
-  if (steps_reached || (awaiting_idle > 0 && training->work().Idle())) changed.NotifyAll();
+  if (steps_reached || (awaiting_idle > 0 && Idle())) changed.NotifyAll();
 }
 
 void CoordinatorState::WakeAfterReport(bool may_free_work) {

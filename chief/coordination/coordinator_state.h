@@ -85,6 +85,9 @@ struct CoordinatorState {
   bool Trained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   // Workers of a predecessor are expected back.
   bool WorkersAway() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
+  // No step is under way: no lease is out, and no worker is expected back, which may have one that
+  // the predecessor granted after it had stored its state. Training has started.
+  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   // How many tasks fewer train than are to.
   int MissingWorkers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   // Logs when tasks begin to be missing, and when enough are there again.

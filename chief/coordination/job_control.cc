@@ -76,11 +76,11 @@ bool JobControl::PauseWork(absl::Duration timeout) {
   const absl::Duration until = state_->clock->Monotonic() + timeout;
   state_->training->work().Pause();
   ++state_->awaiting_idle;
-  while (!state_->training->work().Idle() && state_->clock->Monotonic() < until) {
+  while (!state_->Idle() && state_->clock->Monotonic() < until) {
     state_->WaitUntil(until);
   }
   --state_->awaiting_idle;
-  return state_->training->work().Idle();
+  return state_->Idle();
 }
 
 void JobControl::ResumeWork() {

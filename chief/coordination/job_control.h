@@ -46,8 +46,8 @@ class JobControl {
 
   // ---- Waits for steps. Call them after training has started.
 
-  // Hands out no more work, and waits until the steps under way are done. False: they were not
-  // within `timeout`.
+  // Hands out no more work, and waits until the steps under way are done, those too of a
+  // predecessor's workers that are expected back. False: they were not within `timeout`.
   bool PauseWork(absl::Duration timeout);
   void ResumeWork();
 

@@ -49,6 +49,20 @@ TEST_F(TrainingStartTest, WhatWasGrantedAfterTheStateIsTakenOn) {
   EXPECT_EQ(step(), 2);
 }
 
+TEST_F(TrainingStartTest, AStepOfAWorkerThatIsNotBackMayBeUnderWay) {
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
+  const WorkLease lease = *Acquire(kWorker0, 1);
+  Succeed(persisted);
+  EXPECT_FALSE(chief_->control()->PauseWork(kNoWait)) << "servers may have its pushes";
+  ASSERT_TRUE(Register(kWorker0, 1, {Held(lease, 0)}).ok());
+  EXPECT_FALSE(chief_->control()->PauseWork(kNoWait));
+  ASSERT_EQ(chief_->members()->Heartbeat(kWorker0, TestId(1), Completed(lease.id, 1)),
+            absl::OkStatus());
+  EXPECT_TRUE(chief_->control()->PauseWork(kNoWait));
+}
+
 TEST_F(TrainingStartTest, WhoDoesNotComeBackIsLostAndFenced) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
