@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
@@ -25,10 +26,16 @@ absl::Status JobSnapshots::WriteState(const v1::JobState& state) {
 }
 
 absl::Status JobSnapshots::WritePaused(absl::Duration step_wait) {
-  if (!coordinator_->control()->PauseWork(step_wait)) {
-    LogWarning("the snapshot lacks steps that are still under way after ",
-               absl::FormatDuration(step_wait));
+  if (coordinator_->control()->PauseWork(step_wait)) return Write();
+  const int64_t step = coordinator_->reports()->GetStatus().step;
+  // A cut would be the last one of servers that leave, and could not be written.
+  if (directory_->SnapshotPrefix(step) == snapshotter_->latest_prefix()) {
+    return absl::UnavailableError(
+        absl::StrCat("the snapshot of step ", step, " is there, and the steps after it are under ",
+                     "way still after ", absl::FormatDuration(step_wait)));
   }
+  LogWarning("the snapshot lacks steps that are still under way after ",
+             absl::FormatDuration(step_wait));
   return Write();
 }
 

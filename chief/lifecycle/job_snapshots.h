@@ -48,7 +48,8 @@ class JobSnapshots {
   // The same of a state that the ledger does not have yet: that of the job's beginning.
   absl::Status WriteState(const v1::JobState& state);
   // The same with the steps that are under way: nothing is handed out from here on (ResumeWork),
-  // and they are waited for, for `step_wait` at most.
+  // and they are waited for, for `step_wait` at most. UNAVAILABLE: the newest snapshot has all
+  // steps that are done, and lacks what servers may have of those under way.
   absl::Status WritePaused(absl::Duration step_wait);
 
  private:

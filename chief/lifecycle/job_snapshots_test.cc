@@ -81,6 +81,19 @@ TEST_F(JobSnapshotsTest, APausedOneHasTheStepsUnderWayAndNothingIsHandedOut) {
   EXPECT_TRUE(Acquire(kWorker0, 1).has_value());
 }
 
+// The snapshot of that step lacks what servers may have of the one under way, so that a server that
+// leaves has not been saved by it.
+TEST_F(JobSnapshotsTest, APausedOneOfTheSameStepWaitsForTheStepUnderWay) {
+  ASSERT_EQ(snapshots_.Write(), absl::OkStatus());
+  const WorkLease lease = *Acquire(kWorker0, 1);
+  const int cuts = fakes_[1].Count(&ParameterControl::PrepareCut);
+  EXPECT_EQ(snapshots_.WritePaused(absl::ZeroDuration()).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(fakes_[1].Count(&ParameterControl::PrepareCut), cuts);
+  Finish(kWorker0, 1, lease);
+  ASSERT_EQ(snapshots_.WritePaused(absl::ZeroDuration()), absl::OkStatus());
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0, 1));
+}
+
 TEST_F(JobSnapshotsTest, WhatPredecessorsHaveNotCommittedIsRemovedOnce) {
   FileSystem* const files = FileSystem::Real();
   const std::string index = directory_.SnapshotPrefix(7) + ".index";
