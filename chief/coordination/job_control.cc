@@ -46,6 +46,24 @@ ConsistencyMode JobControl::mode() const {
   return state_->training.has_value() ? state_->training->work().mode() : state_->options.mode;
 }
 
+uint64_t JobControl::sync_period() const {
+  MutexLock lock(&state_->mu);
+  return state_->training->work().sync_period();
+}
+
+uint64_t JobControl::HoldMode() {
+  MutexLock lock(&state_->mu);
+  state_->training->work().HoldMode();
+  return state_->training->work().sync_period();
+}
+
+void JobControl::ReleaseMode() {
+  MutexLock lock(&state_->mu);
+  const bool waits = state_->training->work().next_mode().has_value();
+  state_->training->work().ReleaseMode();
+  if (waits) state_->WakeAll();
+}
+
 void JobControl::SetPhase(JobPhase phase) {
   MutexLock lock(&state_->mu);
   state_->phase = phase;

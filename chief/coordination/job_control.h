@@ -38,6 +38,12 @@ class JobControl {
   absl::Status SetMode(const ConsistencyMode& mode);
   // The mode in force.
   ConsistencyMode mode() const;
+  // WorkDispatcher::sync_period. Call the three after training has started.
+  uint64_t sync_period() const;
+  // Returns the period; the mode in force stays until each of these calls has been ended by a
+  // ReleaseMode. A change meanwhile hands nothing out, as one that waits for steps.
+  uint64_t HoldMode();
+  void ReleaseMode();
 
   // Nothing more is handed out, and training is over with the steps under way. The first `reason`
   // (not empty) stays; once training ends early, another call changes nothing.

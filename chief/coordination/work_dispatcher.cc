@@ -177,6 +177,11 @@ void WorkDispatcher::SetMode(const ConsistencyMode& mode) {
   Settle();
 }
 
+void WorkDispatcher::ReleaseMode() {
+  --mode_holds_;
+  Settle();
+}
+
 void WorkDispatcher::EndEarly(std::string reason) {
   if (ends_early()) return;
   end_reason_ = std::move(reason);
@@ -211,12 +216,13 @@ void WorkDispatcher::DropIdleRound() {
 }
 
 void WorkDispatcher::ApplyNextMode() {
-  if (!next_mode_.has_value() || rounds_.open()) return;
+  if (!next_mode_.has_value() || mode_holds_ > 0 || rounds_.open()) return;
   if (next_mode_->synchronous() && ledger_.AnyLeased()) return;
   EnterMode(*std::exchange(next_mode_, std::nullopt));
 }
 
 void WorkDispatcher::EnterMode(const ConsistencyMode& mode) {
+  if (mode_.synchronous() && !mode.synchronous()) ++sync_period_;
   mode_ = mode;
   bound_ = StalenessBound(mode.staleness);
   rounds_ = SyncRounds(mode.replicas_to_aggregate);

@@ -90,6 +90,12 @@ class WorkDispatcher {
   // The mode in force, and the next one, which waits for the steps under way.
   const ConsistencyMode& mode() const { return mode_; }
   const std::optional<ConsistencyMode>& next_mode() const { return next_mode_; }
+  // The number of the time in which the job has been synchronous without a break, at least 1; 0: it
+  // is not.
+  uint64_t sync_period() const { return mode_.synchronous() ? sync_period_ : 0; }
+  // The mode in force stays until each of these calls has been ended by a ReleaseMode.
+  void HoldMode() { ++mode_holds_; }
+  void ReleaseMode();
 
   // ---- End of training.
 
@@ -139,6 +145,8 @@ class WorkDispatcher {
   WorkLedger ledger_;
   ConsistencyMode mode_;
   std::optional<ConsistencyMode> next_mode_;
+  uint64_t sync_period_ = 1;  // the present one, or the next one
+  int mode_holds_ = 0;
   std::string end_reason_;
   bool paused_ = false;
   StalenessBound bound_;

@@ -263,6 +263,30 @@ TEST(ModeSwitchTest, ARoundThatNobodyWorksOnIsAbandoned) {
   EXPECT_EQ(lease->attempt, kFirstAttempt + 1);
 }
 
+TEST(ModeSwitchTest, AModeThatIsHeldStays) {
+  WorkDispatcher work = Dispatcher("sync:2");
+  work.HoldMode();
+  work.HoldMode();
+  work.SetMode(ConsistencyMode());
+  work.ReleaseMode();
+  EXPECT_EQ(work.mode().ToString(), "sync:2");
+  EXPECT_EQ(work.Grant(kAlice, 1, 1), std::nullopt);
+  work.ReleaseMode();
+  EXPECT_EQ(work.mode().ToString(), "async");
+  EXPECT_TRUE(work.Grant(kAlice, 1, 1).has_value());
+}
+
+TEST(ModeSwitchTest, PeriodsOfSynchronousModeHaveNumbers) {
+  WorkDispatcher work = Dispatcher("sync:2");
+  EXPECT_EQ(work.sync_period(), 1u);
+  work.SetMode(ConsistencyMode::Parse("sync:1").value());
+  EXPECT_EQ(work.sync_period(), 1u);
+  work.SetMode(ConsistencyMode());
+  EXPECT_EQ(work.sync_period(), 0u);
+  work.SetMode(ConsistencyMode::Parse("sync:2").value());
+  EXPECT_EQ(work.sync_period(), 2u);
+}
+
 TEST(ModeSwitchTest, TheOldModeAgainChangesNothing) {
   WorkDispatcher work = Dispatcher("async");
   ASSERT_TRUE(work.Grant(kAlice, 1, 1).has_value());

@@ -243,7 +243,8 @@ ServerSupervisor::Job Chief::SupervisedJob() {
           [this](int64_t round) { coordinator_.rounds()->NoteForeignCommit(round); },
           [this](uint64_t epoch) { announcer_.HandOnTold(epoch); },
           [this](const std::optional<Task>& lost) { NoteMoved(lost); },
-          [this] { return coordinator_.control()->mode().synchronous(); },
+          [this] { return coordinator_.control()->HoldMode(); },
+          [this] { coordinator_.control()->ReleaseMode(); },
           [this] { return leadership_.ConfirmDirectory(); }};
 }
 

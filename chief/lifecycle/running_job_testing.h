@@ -59,7 +59,7 @@ class RunningJobTest : public testing::Test {
  protected:
   // `moving`: ps-1's shard may be served at the first host, too.
   explicit RunningJobTest(const ConsistencyMode& mode = {}, bool moving = false)
-      : servers_(GroupOptions(), Servers(moving), &storage_, &clock_, &stop_),
+      : servers_(GroupOptions(moving), Servers(moving), &storage_, &clock_, &stop_),
         coordinator_(OptionsOf(mode), &clock_) {}
 
   // The servers are ready, and training of ten steps has begun.
@@ -123,8 +123,9 @@ class RunningJobTest : public testing::Test {
     servers[1].others = {{"ps-1 elsewhere", "a:1", &elsewhere_}};
     return servers;
   }
-  static ServerGroup::Options GroupOptions() {
+  static ServerGroup::Options GroupOptions(bool moving) {
     ServerGroup::Options options;
+    options.replicas = moving;
     options.header.set_incarnation(1000);
     options.config_hash = FakeParameterServer::kConfigHash;
     return options;

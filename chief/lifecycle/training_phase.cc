@@ -152,7 +152,10 @@ std::set<size_t> TrainingPhase::MoveShards() {
   std::set<size_t> due = DueMoves();
   if (due.empty()) return due;
   const bool idle = PauseWorkFor(due);
+  // Nothing asynchronous is handed out before ResumeWork, whatever the mode becomes.
+  const uint64_t sync_period = coordinator_->control()->sync_period();
   for (const size_t s : due) {
+    servers_->ForgetOldReplica(s, sync_period);
     // A host that leaves applies nothing after the copy; another one might.
     const bool goes_home = servers_->MayGoHome(s);
     absl::Status moved = absl::UnavailableError("steps are still under way");

@@ -147,7 +147,7 @@ TEST_F(MovingShardsTest, AShardWhoseHostLeavesWhenItMayGoHomeMovesOnce) {
   });
   DoLease();
   ASSERT_EQ(servers_.HandOver(1, coordinator_.roster()->MemberList()), absl::OkStatus());
-  ASSERT_TRUE(servers_.Settle(1, /*synchronous=*/false, {}).ok());
+  ASSERT_TRUE(servers_.Settle(1, /*sync_period=*/0, {}).ok());
   ASSERT_TRUE(servers_.MayGoHome(1));
   elsewhere_.EditStatus([](v1::ShardStatus* shard) { shard->set_leaving(true); });
   ASSERT_EQ(servers_.Confirm(), absl::OkStatus());
@@ -173,6 +173,20 @@ TEST_F(MovingShardsTest, AServerThatLeavesWhileItIsLookedWhichOnesDoIsNotSavedIn
   }
   AwaitLook();
   EXPECT_EQ(fakes_[1].snapshots_asked(), 0);
+}
+
+// The job was synchronous until a moment ago.
+TEST_F(MovingShardsTest, AReplicaThatGetsNoUpdatesAnyMoreIsCopiedAnew) {
+  ASSERT_TRUE(servers_.Settle(1, /*sync_period=*/1, {}).ok());
+  ASSERT_TRUE(servers_.HasReplica(1));
+  DoLease();
+  AskServerToLeave();
+  Start();
+  while (servers_.Addresses().back() != "a:1") {
+    clock_.Advance(absl::Seconds(1));
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(elsewhere_.Count(&ParameterControl::ReplicateShard), 2);
 }
 
 // A snapshot that was due anyway has all that it holds, and it takes nothing more.

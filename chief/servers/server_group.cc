@@ -43,7 +43,8 @@ ServerGroup::ServerGroup(const Options& options, std::vector<Server> servers, Sh
       rounds_(&calls_, &replicas_, clock),
       cuts_(&calls_, &rounds_, storage, stop),
       place_mu_(calls_.size()),
-      may_go_home_(calls_.size()) {}
+      may_go_home_(calls_.size()),
+      replica_periods_(calls_.size()) {}
 
 absl::Status ServerGroup::WaitUntilReachable() {
   absl::Duration no_job_since = clock_->Monotonic();
@@ -265,6 +266,10 @@ void ServerGroup::ForgetReplica(size_t s) {
   replicas_.DropAt(s, place);
 }
 
+void ServerGroup::ForgetOldReplica(size_t s, uint64_t sync_period) {
+  if (sync_period == 0 || replica_periods_[s] != sync_period) ForgetReplica(s);
+}
+
 bool ServerGroup::Stays(size_t s, size_t place) {
   v1::ShardStatus status;
   const absl::Status answered = calls_.place(s, place).service->GetStatus({}, &status);
@@ -279,19 +284,20 @@ absl::StatusOr<size_t> ServerGroup::FreePlace(size_t s) {
       absl::StrCat("no other process that hosts shards is there for ", name(s)));
 }
 
-absl::StatusOr<bool> ServerGroup::Settle(size_t s, bool synchronous,
+absl::StatusOr<bool> ServerGroup::Settle(size_t s, uint64_t sync_period,
                                          const v1::MemberList& members) {
   MutexLock lock(&place_mu_[s]);
   may_go_home_[s] = false;
   ASSIGN_OR_RETURN(const size_t place, FreePlace(s));
   const size_t from = calls_.serving(s);
   const bool goes_home = place == 0;
-  if (!options_.replicas || !synchronous) {
+  if (!options_.replicas || sync_period == 0) {
     may_go_home_[s] = goes_home;
     return false;
   }
   // One that has its replica stays where it is until its home is back.
   if (!goes_home && replicas_.Has(s)) return false;
+  replica_periods_[s] = sync_period;
   RETURN_IF_ERROR(MakeAt(s, place, members, /*move=*/goes_home));
   if (goes_home) {
     DropWhereLeaving(s, from);

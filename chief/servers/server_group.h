@@ -3,6 +3,7 @@
 #define KEELSON_CHIEF_SERVERS_SERVER_GROUP_H_
 
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -140,13 +141,18 @@ class ServerGroup {
   bool Misplaced(size_t s, bool synchronous) const;
   // The shard's replica does not get the updates any more: there is none from now on.
   void ForgetReplica(size_t s);
+  // The same, unless Settle has made it in this period of synchronous mode: another one lacks the
+  // asynchronous updates between the periods. 0: the job is not synchronous. A replica takes its
+  // shard's place only where this was called, and the mode has not changed since.
+  void ForgetOldReplica(size_t s, uint64_t sync_period);
   // Whether a replica can take the place of the shard's host.
   bool HasReplica(size_t s) const { return replicas_.Has(s); }
   // Has the shard served at its home, or makes the replica that it lacks, for these members, as far
   // as processes are there that were not asked to stop. True: it has moved. Where there are
-  // no replicas, and in jobs that are not `synchronous`, this only notes whether HandOver could
-  // bring the shard home. UNAVAILABLE: no such process answers. Errors of the calls.
-  absl::StatusOr<bool> Settle(size_t s, bool synchronous, const v1::MemberList& members);
+  // no replicas, and in jobs that are not synchronous (`sync_period` is 0), this only notes whether
+  // HandOver could bring the shard home. The mode does not change meanwhile: asynchronous updates
+  // after the copy would be lost. UNAVAILABLE: no such process answers. Errors of the calls.
+  absl::StatusOr<bool> Settle(size_t s, uint64_t sync_period, const v1::MemberList& members);
   // Whether the shard has other places than the one that serves it.
   bool MayMove(size_t s) const { return calls_.places(s) > 1; }
   // Whether Settle has found the shard's home ready for HandOver.
@@ -235,6 +241,8 @@ class ServerGroup {
   Mutex term_mu_;               // held while the term is raised
   std::deque<Mutex> place_mu_;  // by shard; held while it moves, or gets a replica
   std::vector<std::atomic<bool>> may_go_home_;
+  // By shard: the period of synchronous mode in which its replica was made.
+  std::vector<std::atomic<uint64_t>> replica_periods_;
 
   mutable Mutex mu_;
   v1::InitializeShardRequest shards_ ABSL_GUARDED_BY(mu_);

@@ -21,6 +21,25 @@ std::string Seconds(absl::Duration duration) {
   return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(10)));
 }
 
+// Keeps the job's mode as it is.
+class ModeHold {
+ public:
+  explicit ModeHold(const ServerSupervisor::Job& job)
+      : job_(job), sync_period_(job.hold_mode == nullptr ? 1 : job.hold_mode()) {}
+  ModeHold(const ModeHold&) = delete;
+  ModeHold& operator=(const ModeHold&) = delete;
+  ~ModeHold() {
+    if (job_.release_mode != nullptr) job_.release_mode();
+  }
+
+  // 0: the job is not synchronous.
+  uint64_t sync_period() const { return sync_period_; }
+
+ private:
+  const ServerSupervisor::Job& job_;
+  const uint64_t sync_period_;
+};
+
 }  // namespace
 
 ServerSupervisor::ServerSupervisor(ServerGroup* servers, Job job, const Clock* clock,
@@ -128,14 +147,20 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   if (awaits_replica) return pauses_.away;
   if (!empty && shard.state() == v1::ShardStatus::INITIALIZING) return pauses_.away;
   watch.heard = clock_->Monotonic();
-  if (!replicates()) servers_->ForgetReplica(s);
-  if (servers_->Misplaced(s, replicates()) && now >= watch.replica_due) TrySettle(s, &watch);
+  KeepInPlace(s, now, &watch);
   return pauses_.visit;
 }
 
 bool ServerSupervisor::MoveIfLost(size_t s, bool empty, Watch* watch) {
   const bool lost = empty || watch->silences >= Replicas::kSilencesOfTheLost;
-  if (!lost || !replicates() || !servers_->HasReplica(s)) {
+  if (!lost || !servers_->HasReplica(s)) {
+    watch->replica_silent_since.reset();
+    return false;
+  }
+  // Until workers are told where the shard is.
+  const ModeHold mode(job_);
+  servers_->ForgetOldReplica(s, mode.sync_period());
+  if (!servers_->HasReplica(s)) {
     watch->replica_silent_since.reset();
     return false;
   }
@@ -161,9 +186,17 @@ bool ServerSupervisor::AwaitsReplica(const Watch& watch) const {
          clock_->Monotonic() - *watch.replica_silent_since < pauses_.only_copy;
 }
 
-void ServerSupervisor::TrySettle(size_t s, Watch* watch) {
+void ServerSupervisor::KeepInPlace(size_t s, absl::Duration now, Watch* watch) {
+  if (!servers_->MayMove(s)) return;
+  const ModeHold mode(job_);
+  servers_->ForgetOldReplica(s, mode.sync_period());
+  if (!servers_->Misplaced(s, mode.sync_period() != 0) || now < watch->replica_due) return;
+  TrySettle(s, mode.sync_period(), watch);
+}
+
+void ServerSupervisor::TrySettle(size_t s, uint64_t sync_period, Watch* watch) {
   watch->replica_due = clock_->Monotonic() + pauses_.replica;
-  const absl::StatusOr<bool> moved = servers_->Settle(s, replicates(), job_.members());
+  const absl::StatusOr<bool> moved = servers_->Settle(s, sync_period, job_.members());
   if (!moved.ok() || !*moved) return;
   watch->NoteMoved(clock_->Monotonic());
   if (job_.note_moved != nullptr) job_.note_moved(std::nullopt);

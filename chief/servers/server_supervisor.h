@@ -65,8 +65,11 @@ class ServerSupervisor {
     // A shard is served elsewhere from now on. `lost`: the task that has hosted it, if that is
     // lost. May be null.
     std::function<void(const std::optional<Task>& lost)> note_moved = nullptr;
-    // Whether every update comes with a round, which replicas get too. Null: it does.
-    std::function<bool()> synchronous = nullptr;
+    // Returns the number of the period of synchronous mode, in which every update comes with a
+    // round, which replicas get too; 0: the mode is another one. It stays until `release_mode` is
+    // called. Null, both: every update does.
+    std::function<uint64_t()> hold_mode = nullptr;
+    std::function<void()> release_mode = nullptr;
     // Asks the storage whether this chief still leads the job. ALREADY_EXISTS: another one does,
     // and no shard is made. Other errors do not tell. Null: this chief leads.
     std::function<absl::Status()> confirm = nullptr;
@@ -125,8 +128,6 @@ class ServerSupervisor {
 
   void Run(size_t s);
   bool WaitForTurn(size_t s, absl::Duration pause);
-  // Replicas are kept at present.
-  bool replicates() const { return job_.synchronous == nullptr || job_.synchronous(); }
   // Has the replica take the shard's place, if the host is lost. False: the host is not lost, or
   // the shard has no replica that answers.
   bool MoveIfLost(size_t s, bool empty, Watch* watch);
@@ -134,7 +135,8 @@ class ServerSupervisor {
   // that no snapshot has.
   bool AwaitsReplica(const Watch& watch) const;
   // Has the shard be where it should be, as far as processes are there again.
-  void TrySettle(size_t s, Watch* watch);
+  void KeepInPlace(size_t s, absl::Duration now, Watch* watch);
+  void TrySettle(size_t s, uint64_t sync_period, Watch* watch);
   absl::Status Restore(size_t s, Watch* watch);
   // ALREADY_EXISTS: this chief does not lead the job any more.
   absl::Status CheckLeads() const;

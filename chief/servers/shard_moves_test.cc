@@ -244,12 +244,12 @@ TEST_F(ShardMovesTest, WithoutRoundsAShardGoesHomeOnlyByHandOver) {
     ASSERT_EQ(group->HandOver(1, {}), absl::OkStatus());
     AskToStop(1);  // the fake has forgotten it with its shard
     EXPECT_TRUE(group->Misplaced(1, false));
-    EXPECT_FALSE(*group->Settle(1, /*synchronous=*/false, {}));
+    EXPECT_FALSE(*group->Settle(1, /*sync_period=*/0, {}));
     EXPECT_FALSE(group->MayGoHome(1)) << "it is still on its way out";
     for (size_t s = 0; s < kHosts; ++s) {
       at(1, s).EditStatus([](v1::ShardStatus* shard) { shard->set_asked_to_stop(false); });
     }
-    EXPECT_FALSE(*group->Settle(1, /*synchronous=*/false, {}));
+    EXPECT_FALSE(*group->Settle(1, /*sync_period=*/0, {}));
     EXPECT_TRUE(group->MayGoHome(1));
     ASSERT_EQ(group->HandOver(1, {}), absl::OkStatus());
     EXPECT_EQ(group->HostOf(1), HostTask(1));
@@ -335,15 +335,23 @@ class SupervisedMovesTest : public ShardMovesTest {
     job.note_committed = [this](int64_t) {
       if (after_heartbeat_ != nullptr) std::exchange(after_heartbeat_, nullptr)();
     };
-    job.note_moved = [this](const std::optional<Task>& lost) { lost_.push_back(lost); };
-    job.synchronous = [this] { return synchronous_; };
+    job.note_moved = [this](const std::optional<Task>& lost) {
+      EXPECT_TRUE(mode_held_);
+      lost_.push_back(lost);
+    };
+    job.hold_mode = [this] {
+      mode_held_ = true;
+      return sync_period_;
+    };
+    job.release_mode = [this] { mode_held_ = false; };
     return job;
   }
   void VisitUntilLost() {
     for (int i = 0; i < 3; ++i) supervisor_.Visit(1);
   }
 
-  bool synchronous_ = true;
+  uint64_t sync_period_ = 1;
+  bool mode_held_ = false;
   std::function<void()> after_heartbeat_;  // of the next visit
   std::vector<std::optional<Task>> lost_;
   const ServerSupervisor::Pauses pauses_{};
@@ -439,7 +447,7 @@ TEST_F(SupervisedMovesTest, AShardThatIsHandedOverDuringAVisitIsNotMadeAnew) {
 TEST_F(SupervisedMovesTest, AReplicaThatGetsNoUpdatesServesNothing) {
   supervisor_.Visit(1);
   ASSERT_TRUE(group_->HasReplica(1));
-  synchronous_ = false;
+  sync_period_ = 0;
   Kill(1);
   VisitUntilLost();
   EXPECT_EQ(group_->HostOf(1), HostTask(1));
@@ -448,6 +456,39 @@ TEST_F(SupervisedMovesTest, AReplicaThatGetsNoUpdatesServesNothing) {
   EXPECT_FALSE(group_->HasReplica(1));
   EXPECT_TRUE(Dropped(at(2, 1)));
   EXPECT_THAT(lost_, testing::IsEmpty());
+}
+
+TEST_F(SupervisedMovesTest, AReplicaThatHasMissedAsynchronousUpdatesServesNothing) {
+  supervisor_.Visit(1);
+  ASSERT_TRUE(group_->HasReplica(1));
+  // The job has been asynchronous, and is synchronous again.
+  sync_period_ = 2;
+  Kill(1);
+  VisitUntilLost();
+  EXPECT_EQ(group_->HostOf(1), HostTask(1));
+  EXPECT_FALSE(group_->HasReplica(1));
+  for (size_t s = 0; s < kHosts; ++s) at(1, s).Restore();
+  clock_.Advance(pauses_.replica);
+  supervisor_.Visit(1);
+  EXPECT_TRUE(group_->HasReplica(1)) << "another one";
+  EXPECT_EQ(at(2, 1).Count(&Control::ReplicateShard), 2);
+}
+
+// What is pushed at the former place after the copy would be lost.
+TEST_F(SupervisedMovesTest, TheModeStaysWhileAShardGoesHome) {
+  supervisor_.Visit(1);
+  Kill(1);
+  VisitUntilLost();
+  ASSERT_EQ(group_->HostOf(1), HostTask(2));
+  for (size_t s = 0; s < kHosts; ++s) at(1, s).Restore();
+  at(1, 1).After(&Control::ReplicateShard, [this](const auto&, auto*) {
+    EXPECT_TRUE(mode_held_);
+    return absl::OkStatus();
+  });
+  clock_.Advance(pauses_.replica);
+  supervisor_.Visit(1);
+  EXPECT_EQ(group_->HostOf(1), HostTask(1));
+  EXPECT_FALSE(mode_held_);
 }
 
 }  // namespace
