@@ -161,6 +161,22 @@ TEST_F(ReplicasTest, AHostThatIsLostWhileItCommitsIsReplacedByOneThatCommitsToo)
       << "the replica was not asked before it took the shard's place";
 }
 
+TEST_F(ReplicasTest, AReplicaCommitsBeforeTheCallOfTheLostHostHasEnded) {
+  MakeAll();
+  home(1).Answer(&Control::CommitRound, [&](const auto&, auto*) {
+    v1::ShardStatus status;
+    EXPECT_EQ(replicas_.Move(1, /*both_equal=*/false, &status), absl::OkStatus());
+    rounds_.CommitWhereMoved(1);
+    EXPECT_EQ(second(1).Count(&Control::CommitRound), 1);
+    EXPECT_EQ(rounds_.committed(), 12);
+    return Away();
+  });
+  ASSERT_EQ(Commit(), absl::OkStatus());
+  const int commits = second(1).Count(&Control::CommitRound);
+  rounds_.CommitWhereMoved(1);
+  EXPECT_EQ(second(1).Count(&Control::CommitRound), commits) << "none is under way";
+}
+
 TEST_F(ReplicasTest, OnlyAReplicaTakesItsShardsPlace) {
   v1::ShardStatus status;
   EXPECT_TRUE(absl::IsUnavailable(replicas_.Move(0, false, &status)));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 
@@ -18,7 +19,11 @@ bool MayComeBack(const absl::Status& status) {
 }  // namespace
 
 RoundCommits::RoundCommits(ServerCalls* calls, Replicas* replicas, const Clock* clock)
-    : calls_(calls), replicas_(replicas), clock_(clock), pool_(calls->size() - 1) {}
+    : calls_(calls),
+      replicas_(replicas),
+      clock_(clock),
+      under_way_(calls->size()),
+      pool_(calls->size() - 1) {}
 
 RoundCommits::Order RoundCommits::Doubtful() const {
   Order servers;
@@ -106,6 +111,8 @@ absl::Status RoundCommits::CommitEverywhere(const Order& order, const Round& rou
 
 absl::Status RoundCommits::CommitWhereServed(size_t s, const v1::CommitRoundRequest& request,
                                              const StopSignal& stop) {
+  SetUnderWay(s, request);
+  const absl::Cleanup end = [this, s] { SetUnderWay(s, std::nullopt); };
   while (true) {
     const size_t place = calls_->serving(s);
     RETURN_IF_ERROR(Call(s, request, absl::InfiniteDuration(), stop));
@@ -113,6 +120,25 @@ absl::Status RoundCommits::CommitWhereServed(size_t s, const v1::CommitRoundRequ
     // A replica that has taken its shard's place meanwhile has not committed the round yet.
     if (calls_->serving(s) == place) return absl::OkStatus();
   }
+}
+
+void RoundCommits::SetUnderWay(size_t s, const std::optional<v1::CommitRoundRequest>& request) {
+  MutexLock lock(&under_way_mu_);
+  under_way_[s] = request;
+}
+
+void RoundCommits::CommitWhereMoved(size_t s) {
+  std::optional<v1::CommitRoundRequest> request;
+  {
+    MutexLock lock(&under_way_mu_);
+    request = under_way_[s];
+  }
+  // What begins from now on calls the new place.
+  if (!request.has_value()) return;
+  request->set_store_id(calls_->contacts().store_id(s));
+  v1::CommitRoundResponse response;
+  // Commit, which calls this place next, deals with errors.
+  if (calls_->service(s)->CommitRound(*request, &response).ok()) NoteCommitted(request->round());
 }
 
 v1::CommitRoundRequest RoundCommits::RequestOf(const Round& round) const {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,10 @@ class RoundCommits {
   // answer.
   absl::Status CommitAt(size_t s, const Round& round, absl::Duration patience,
                         const StopSignal& stop);
+  // The shard's replica has taken its place: commits the round there that Commit is committing at
+  // the shard, if there is one. Its call of the place before may not have ended, and a push of a
+  // later round and attempt would take the sums away. Call before workers are told of the place.
+  void CommitWhereMoved(size_t s);
   // Tells a server that the round is committed and that it has lost its pushes; logs `why`.
   // Otherwise as CommitAt.
   absl::Status LoseAt(size_t s, const Round& round, absl::string_view why, absl::Duration patience,
@@ -85,6 +90,7 @@ class RoundCommits {
   // Commits the round where the shard is served, and at its replica.
   absl::Status CommitWhereServed(size_t s, const v1::CommitRoundRequest& request,
                                  const StopSignal& stop);
+  void SetUnderWay(size_t s, const std::optional<v1::CommitRoundRequest>& request);
   absl::Status Call(size_t s, const v1::CommitRoundRequest& request, absl::Duration patience,
                     const StopSignal& stop);
   v1::CommitRoundRequest RequestOf(const Round& round) const;
@@ -100,6 +106,9 @@ class RoundCommits {
   Replicas* const replicas_;
   const Clock* const clock_;
   std::atomic<int64_t> committed_{-1};
+  Mutex under_way_mu_;
+  // By shard: the commit of CommitWhereServed.
+  std::vector<std::optional<v1::CommitRoundRequest>> under_way_ ABSL_GUARDED_BY(under_way_mu_);
   RoundGate gate_;
   Mutex mu_;
   ThreadPool pool_ ABSL_GUARDED_BY(mu_);

@@ -348,6 +348,7 @@ absl::Status ServerGroup::MoveToReplica(size_t s) {
   const std::string lost = calls_.address(s);
   ParameterControl* const service = calls_.service(s);
   RETURN_IF_ERROR(MoveTo(s, /*both_equal=*/false));
+  rounds_.CommitWhereMoved(s);
   replicas_.NoteLost(lost);
   service->GiveUpCalls();
   return absl::OkStatus();
