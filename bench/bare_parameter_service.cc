@@ -56,6 +56,7 @@ class SumOptimizer : public Optimizer {
 BulkRequest PullOf(BulkRequest push) {
   for (BlockRange& range : push.ranges) range.format = range.pull_format;
   push.known_versions.clear();
+  push.step = 0;  // of a pull it is one to wait for
   return push;
 }
 
