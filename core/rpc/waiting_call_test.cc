@@ -260,13 +260,16 @@ TEST_F(WaitingCallTest, RequestsThatDoNotEndGiveWay) {
   for (size_t i = 0; i < GuardedCalls::kPendingStrangers; ++i) {
     silent.push_back(std::make_unique<StalledCall>(channel_, kWaitingMethod));
   }
-  // One more, again and again, until the server has seen the others for long enough.
+  // One more, again and again, until the server has seen the others for long enough. They have a
+  // connection of their own, since it takes only so many bytes of strangers on one.
+  const auto other = CreateChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                   grpc::InsecureChannelCredentials());
   std::atomic<bool> gone = false;
   std::thread others([&] {
     std::deque<StalledCall> later;
     while (!gone) {
       clock_.Advance(GuardedCalls::kPatience);
-      later.emplace_back(channel_, kWaitingMethod);
+      later.emplace_back(other, kWaitingMethod);
       if (later.size() > 8) later.pop_front();
     }
   });
