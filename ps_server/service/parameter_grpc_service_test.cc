@@ -42,6 +42,32 @@ TEST(ParameterGrpcServiceTest, ServerThatIsGoneIsUnavailableByName) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("ps-0 at " + address));
 }
 
+// One thread serves the connections of both.
+TEST(ParameterGrpcServiceTest, APullWaitsForItsRoundWhileOthersPush) {
+  const Placement placement = TestPlacement(1);
+  TestServer server;
+  const LoopbackServer loopback(&server.handler);
+  const std::unique_ptr<BulkHandler> waiting = loopback.ConnectBulk();
+  const std::unique_ptr<BulkHandler> pushing = loopback.ConnectBulk();
+  v1::InitializeShardResponse initialized;
+  ASSERT_TRUE(server.handler.Initialize(InitializeRequest(placement, 0), &initialized).ok());
+  for (int64_t round = 0; round < 20; ++round) {
+    std::thread pulls([&] {
+      TestRequest pull = PullOf(placement, 0);
+      pull.header.step = round + 1;
+      const auto pulled = CallBulk(waiting.get(), BulkMethod::kPull, pull);
+      ASSERT_TRUE(pulled.ok()) << pulled.status();
+      EXPECT_EQ(pulled->header.shard_step, round + 1);
+    });
+    const auto sequence = static_cast<uint64_t>(round) + 1;
+    EXPECT_TRUE(CallBulk(pushing.get(), BulkMethod::kPush,
+                         StagedPushOf(placement, 0, 1, sequence, {round, 1}, 1, 2))
+                    .ok());
+    EXPECT_TRUE(CommitRound(&server.handler, {round, 1}, 1).ok());
+    pulls.join();
+  }
+}
+
 TEST(ParameterGrpcServiceTest, ManyClientsAtOnce) {
   constexpr uint64_t kClients = 3;
   constexpr uint64_t kPushes = 15;

@@ -16,7 +16,7 @@ namespace keelson {
 // Thread-safe.
 class RoundWaits {
  public:
-  // Of all rounds: nothing need be waited for.
+  // Stands for all rounds: nothing need be waited for.
   static constexpr int64_t kAnyRound = std::numeric_limits<int64_t>::max();
 
   // Whether the round is committed. If not, `wake` is called once, by WakeUpTo or WakeAll.

@@ -70,9 +70,9 @@ struct ExchangeStep {
   bool landed = false;  // all messages are answered
   bool reset = false;   // connections were reset to release its gradients
   uint64_t sequence = 0;
-  // Of a pull: the step that the values are for; 0: as they are.
+  // The step that the values of a pull are for; 0: it takes them as they are.
   int64_t values_for = 0;
-  // Null: it is.
+  // Whether that step is still to be computed; null: it is.
   ParameterClient::StillWanted wanted;
   std::optional<Aggregation> aggregation;
   // By variable, 1: the step has no gradient of it. Empty: it has all.
