@@ -56,12 +56,13 @@ bool IsGone(int error) { return error == EPIPE || error == ECONNRESET || error =
 }  // namespace
 
 absl::Status SendPacket(int socket, const void* head, size_t head_bytes, absl::string_view rest,
-                        int fd) {
+                        int fd, PacketWait wait) {
   std::array<iovec, 2> parts = {iovec{const_cast<void*>(head), head_bytes},
                                 iovec{const_cast<char*>(rest.data()), rest.size()}};
   PacketMessage message(absl::MakeSpan(parts));
   if (fd >= 0) message.Attach(fd);
-  while (sendmsg(socket, message.get(), MSG_NOSIGNAL) < 0) {
+  const int flags = MSG_NOSIGNAL | (wait == PacketWait::kNever ? MSG_DONTWAIT : 0);
+  while (sendmsg(socket, message.get(), flags) < 0) {
     if (errno != EINTR) return absl::UnavailableError(absl::StrCat("sendmsg: ", strerror(errno)));
   }
   return absl::OkStatus();

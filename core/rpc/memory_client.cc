@@ -2,14 +2,17 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/sealed_memory.h"
 #include "core/base/status_macros.h"
@@ -116,7 +119,7 @@ absl::Status MemoryClient::Greet(const Claim& claim) {
   return welcome.has_value() ? welcome->status : Ended();
 }
 
-absl::Status MemoryClient::Start(uint64_t method, const ByteRope& request, uint64_t tag) {
+absl::Status MemoryClient::Start(absl::string_view method, const ByteRope& request, uint64_t tag) {
   if (request.size() > rooms_->message_bytes()) {
     return absl::InvalidArgumentError(absl::StrCat("expected a request of at most ",
                                                    rooms_->message_bytes(), " bytes, found ",
@@ -128,13 +131,9 @@ absl::Status MemoryClient::Start(uint64_t method, const ByteRope& request, uint6
     std::memcpy(to, fragment.data, fragment.size);
     to += fragment.size;
   }
-  const MemoryRequest head = {tag,
-                              method,
-                              rooms_->RequestAt(room),
-                              request.size(),
-                              rooms_->AnswerAt(room),
+  const MemoryRequest head = {tag, rooms_->RequestAt(room), request.size(), rooms_->AnswerAt(room),
                               rooms_->message_bytes()};
-  return SendPacket(fd_, &head, sizeof(head), "");
+  return SendPacket(fd_, &head, sizeof(head), method);
 }
 
 absl::StatusOr<std::optional<MemoryClient::Completion>> MemoryClient::Next() {
@@ -168,5 +167,20 @@ absl::StatusOr<std::optional<MemoryClient::Completion>> MemoryClient::Next() {
   }
   return completion;
 }
+
+absl::StatusOr<std::optional<MemoryClient::Completion>> MemoryClient::Await(absl::Time until) {
+  while (true) {
+    pollfd waiting = {fd_, POLLIN, 0};
+    const timespec left =
+        absl::ToTimespec(std::clamp(until - absl::Now(), absl::ZeroDuration(), absl::Hours(1)));
+    if (ppoll(&waiting, 1, &left, nullptr) > 0) {
+      ASSIGN_OR_RETURN(std::optional<Completion> completion, Next());
+      if (completion.has_value()) return completion;
+    }
+    if (absl::Now() >= until) return std::nullopt;
+  }
+}
+
+void MemoryClient::End() { shutdown(fd_, SHUT_RDWR); }
 
 }  // namespace keelson

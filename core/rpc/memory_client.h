@@ -10,12 +10,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "core/rpc/credentials.h"
 #include "core/wire/byte_rope.h"
 
 namespace keelson {
 
-// Used by one thread at a time; answers may be dropped by any.
+// Used by one thread at a time, but for End; answers may be dropped by any.
 class MemoryClient {
  public:
   struct Completion {
@@ -44,13 +46,18 @@ class MemoryClient {
   // Whether fewer than `calls` calls are under way.
   bool has_room() const;
 
-  // Starts a call of the server's method `method`: copies the request, and returns at once. There
-  // is room. INVALID_ARGUMENT: the request is too large. UNAVAILABLE: the server is gone.
-  absl::Status Start(uint64_t method, const ByteRope& request, uint64_t tag);
+  // Starts a call of a method by its full name: copies the request, and returns at once. There is
+  // room. INVALID_ARGUMENT: the request is too large. UNAVAILABLE: the server is gone.
+  absl::Status Start(absl::string_view method, const ByteRope& request, uint64_t tag);
 
   // An answer that is there. UNAVAILABLE: the connection has ended, and so have the calls under
   // way.
   absl::StatusOr<std::optional<Completion>> Next();
+
+  // The same, when one comes until then.
+  absl::StatusOr<std::optional<Completion>> Await(absl::Time until);
+  // Ends the connection, and with it the wait of another thread.
+  void End();
 
  private:
   class Rooms;

@@ -1,6 +1,6 @@
 // A client may change its memory while a call reads it, and may say anything of where messages lie.
 // So offsets are checked against the mapping, whose seal keeps its size, and what handles a request
-// reads each of its bytes that decide about memory once.
+// reads each of its bytes that decide about memory once; ByteMethods get a copy.
 #include "core/rpc/memory_server.h"
 
 #include <fcntl.h>
@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +17,7 @@
 #include "core/base/status_macros.h"
 #include "core/base/thread.h"
 #include "core/rpc/memory_call.h"
+#include "core/rpc/memory_session.h"
 
 namespace keelson {
 namespace {
@@ -43,21 +43,26 @@ bool Lies(uint64_t at, uint64_t bytes, uint64_t within) {
 
 class MemoryServer::Connection {
  public:
-  Connection(int fd, const std::vector<RawMethod>* methods, const AccessGuard* guard)
-      : fd_(fd), methods_(*methods), guard_(guard), thread_([this] { Run(); }) {}
+  Connection(int fd, const MemoryMethods* methods, const AccessGuard* guard)
+      : methods_(*methods),
+        guard_(guard),
+        session_(std::make_shared<MemorySession>(fd)),
+        thread_([this] { Run(); }) {}
   ~Connection() {
     Shutdown();
     thread_.Join();
-    close(fd_);
   }
 
   bool ended() const { return ended_; }
   // No further call is taken, and none waits any more.
   void Shutdown() {
-    shutdown(fd_, SHUT_RD);
-    MutexLock lock(&wait_->mu);
-    wait_->ended = true;
-    wait_->changed.NotifyAll();
+    shutdown(session_->fd(), SHUT_RD);
+    {
+      MutexLock lock(&wait_->mu);
+      wait_->ended = true;
+      wait_->changed.NotifyAll();
+    }
+    session_->CancelWaits();
   }
 
  private:
@@ -71,24 +76,33 @@ class MemoryServer::Connection {
 
   void Run() {
     const absl::Status greeted = Greet();
-    const absl::Status told = Tell(0, greeted, 0);
-    BoundReceive(fd_, kAnyTime);
+    const absl::Status told = session_->Tell(0, Answered(greeted));
+    BoundReceive(session_->fd(), kAnyTime);
     bool serves = greeted.ok() && told.ok();
     while (serves) serves = ServeNext().ok();
-    shutdown(fd_, SHUT_RDWR);  // The client sees the end before this object goes.
+    session_->CancelWaits();
+    // The client sees the end before this object goes.
+    shutdown(session_->fd(), SHUT_RDWR);
     ended_ = true;
   }
 
+  static absl::StatusOr<uint64_t> Answered(const absl::Status& status) {
+    if (!status.ok()) return status;
+    return uint64_t{0};
+  }
+
   absl::Status Greet() {
-    fcntl(fd_, F_SETFL, 0);
-    BoundReceive(fd_, kGreetingTime);
-    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &kAnswerTime, sizeof(kAnswerTime));
-    if (PeerUser(fd_) != geteuid()) {
+    const int fd = session_->fd();
+    fcntl(fd, F_SETFL, 0);
+    BoundReceive(fd, kGreetingTime);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kAnswerTime, sizeof(kAnswerTime));
+    if (PeerUser(fd) != geteuid()) {
       return absl::PermissionDeniedError("expected a caller of the server's user, found another's");
     }
     Packet packet;
-    RETURN_IF_ERROR(ReceivePacket(fd_, &packet));
-    ASSIGN_OR_RETURN(memory_, SealedMemory::Open(packet.fd));
+    RETURN_IF_ERROR(ReceivePacket(fd, &packet));
+    ASSIGN_OR_RETURN(std::unique_ptr<SealedMemory> memory, SealedMemory::Open(packet.fd));
+    session_->SetMemory(std::move(memory));
     absl::string_view shown = packet.bytes;
     MemoryGreeting greeting;
     if (!TakeHead(&shown, &greeting) || greeting.format != MemoryGreeting::kFormat) {
@@ -102,41 +116,55 @@ class MemoryServer::Connection {
   // An error ends the connection.
   absl::Status ServeNext() {
     Packet packet;
-    RETURN_IF_ERROR(ReceivePacket(fd_, &packet));
+    RETURN_IF_ERROR(ReceivePacket(session_->fd(), &packet));
     if (packet.fd >= 0) close(packet.fd);
-    absl::string_view rest = packet.bytes;
+    absl::string_view method = packet.bytes;
     MemoryRequest request;
-    if (!TakeHead(&rest, &request) || request.method >= methods_.size() ||
-        !Lies(request.at, request.bytes, memory_->bytes()) ||
-        !Lies(request.answer_at, request.answer_room, memory_->bytes())) {
+    const uint64_t within = session_->memory().bytes();
+    if (!TakeHead(&method, &request) || !Lies(request.at, request.bytes, within) ||
+        !Lies(request.answer_at, request.answer_room, within)) {
       return absl::InvalidArgumentError("expected a request within the memory");
     }
-    const absl::StatusOr<uint64_t> answered = Handle(request);
-    return Tell(request.tag, answered.status(), answered.value_or(0));
+    const absl::StatusOr<CallerKind> kind = Admit(method, request);
+    if (!kind.ok()) return session_->Tell(request.tag, kind.status());
+    for (const RawMethod& raw : methods_.raw) {
+      if (raw.name == method) return session_->Tell(request.tag, Handle(raw, request));
+    }
+    for (const ByteMethod& bytes : methods_.bytes) {
+      if (bytes.name == method) return Begin(bytes, request, *kind);
+    }
+    return session_->Tell(request.tag,
+                          absl::UnimplementedError(absl::StrCat(method, " is not served here")));
+  }
+
+  absl::StatusOr<CallerKind> Admit(absl::string_view method, const MemoryRequest& request) const {
+    if (guard_ == nullptr) return CallerKind::kStranger;
+    const Caller caller = {claim_[0], claim_[1], claim_[2], "unix", claim_[3]};
+    ASSIGN_OR_RETURN(const CallerKind kind, guard_->Check(method, caller));
+    RETURN_IF_ERROR(CheckRequestSize(method, request.bytes));
+    return kind;
   }
 
   // Returns the bytes of the answer.
-  absl::StatusOr<uint64_t> Handle(const MemoryRequest& request) const {
-    const RawMethod& method = methods_[request.method];
-    if (guard_ != nullptr) {
-      const Caller caller = {claim_[0], claim_[1], claim_[2], "unix", claim_[3]};
-      RETURN_IF_ERROR(guard_->Check(method.name, caller).status());
-      RETURN_IF_ERROR(CheckRequestSize(method.name, request.bytes));
-    }
+  absl::StatusOr<uint64_t> Handle(const RawMethod& method, const MemoryRequest& request) const {
     ByteRope message;
-    message.AppendBorrowed(memory_->data() + request.at, request.bytes);
+    message.AppendBorrowed(session_->memory().data() + request.at, request.bytes);
     AwaitTurn(method, message);
     ASSIGN_OR_RETURN(const ByteRope answer, method.handle(std::move(message)));
-    if (answer.size() > request.answer_room) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "expected room for an answer of ", answer.size(), " bytes, found ", request.answer_room));
+    return session_->Write(request, answer);
+  }
+
+  absl::Status Begin(const ByteMethod& method, const MemoryRequest& request, CallerKind kind) {
+    if (!session_->Begin(request.tag)) {
+      return absl::InvalidArgumentError("expected another tag than that of a call under way");
     }
-    char* to = memory_->data() + request.answer_at;
-    for (const Fragment& fragment : answer.fragments()) {
-      std::memcpy(to, fragment.data, fragment.size);
-      to += fragment.size;
-    }
-    return answer.size();
+    const std::string message(session_->memory().data() + request.at, request.bytes);
+    CancelWait cancel = method.begin(
+        message, kind, [session = session_, request](const absl::StatusOr<std::string>& answer) {
+          session->Answer(request, answer);
+        });
+    if (cancel != nullptr) session_->NoteWait(request.tag, std::move(cancel));
+    return absl::OkStatus();
   }
 
   // Waits until the method can answer, but not so long that the client would give the connection
@@ -156,17 +184,10 @@ class MemoryServer::Connection {
     }
   }
 
-  absl::Status Tell(uint64_t tag, const absl::Status& status, uint64_t bytes) const {
-    const MemoryAnswer answer = {tag, static_cast<uint64_t>(status.code()), bytes};
-    return SendPacket(fd_, &answer, sizeof(answer),
-                      status.message().substr(0, kMostPacketBytes - sizeof(answer)));
-  }
-
-  const int fd_;
-  const std::vector<RawMethod>& methods_;
+  const MemoryMethods& methods_;
   const AccessGuard* const guard_;
-  std::unique_ptr<SealedMemory> memory_;  // the thread's
-  std::vector<std::string> claim_;        // likewise: role, job token, authorization, protocol
+  const std::shared_ptr<MemorySession> session_;
+  std::vector<std::string> claim_;  // the thread's: role, job token, authorization, protocol
   const std::shared_ptr<Wait> wait_ = std::make_shared<Wait>();
   std::atomic<bool> ended_{false};
   Thread thread_;
@@ -183,7 +204,7 @@ MemoryServer::MemoryServer(std::unique_ptr<LocalListener> listener)
 
 MemoryServer::~MemoryServer() { Stop(); }
 
-void MemoryServer::Start(std::vector<RawMethod> methods, const AccessGuard* guard) {
+void MemoryServer::Start(MemoryMethods methods, const AccessGuard* guard) {
   methods_ = std::move(methods);
   guard_ = guard;
   listener_->Start([this](int fd) { Add(fd); });

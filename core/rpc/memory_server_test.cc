@@ -9,6 +9,7 @@
 #include <cstring>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/mutex.h"
@@ -42,13 +43,15 @@ class MemoryServerTest : public testing::Test {
  protected:
   void Serve(std::function<absl::StatusOr<ByteRope>(ByteRope)> handle,
              const AccessGuard* guard = nullptr,
-             std::function<bool(const ByteRope&, std::function<void()>)> may_answer = nullptr) {
+             std::function<bool(const ByteRope&, std::function<void()>)> may_answer = nullptr,
+             std::vector<ByteMethod> byte_methods = {}) {
     static std::atomic<int> number{0};
     address_ = absl::StrCat("unix-abstract:keelson-test-", getpid(), "-", ++number);
     auto server = MemoryServer::Listen(address_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    server_->Start({{kServed, std::move(handle), std::move(may_answer)}}, guard);
+    server_->Start({{{kServed, std::move(handle), std::move(may_answer)}}, std::move(byte_methods)},
+                   guard);
   }
 
   std::unique_ptr<MemoryClient> Connect(size_t calls = 2, const Claim& claim = Worker()) {
@@ -66,7 +69,7 @@ class MemoryServerTest : public testing::Test {
     }
   }
   static std::string Call(MemoryClient* client, const std::string& request) {
-    EXPECT_TRUE(client->Start(0, RopeOf(request), 7).ok());
+    EXPECT_TRUE(client->Start(kServed, RopeOf(request), 7).ok());
     const auto answer = Await(client);
     if (!answer.ok()) return answer.status().ToString();
     EXPECT_EQ(answer->tag, 7u);
@@ -115,7 +118,7 @@ TEST_F(MemoryServerTest, ACallThatWaitsIsAnsweredWhenItIsWoken) {
           return false;
         });
   const auto client = Connect();
-  EXPECT_TRUE(client->Start(0, RopeOf("a"), 7).ok());
+  EXPECT_TRUE(client->Start(kServed, RopeOf("a"), 7).ok());
   for (int i = 0; i < 2; ++i) {
     std::function<void()> wake;
     {
@@ -136,12 +139,130 @@ TEST_F(MemoryServerTest, AServerThatStopsDoesNotWait) {
           return false;
         });
   const auto client = Connect();
-  EXPECT_TRUE(client->Start(0, RopeOf("a"), 7).ok());
+  EXPECT_TRUE(client->Start(kServed, RopeOf("a"), 7).ok());
   while (!waits) std::this_thread::yield();
   server_->Stop();
   const auto answer = Await(client.get());
   const absl::Status ended = answer.ok() ? answer->status : answer.status();
   EXPECT_TRUE(absl::IsUnavailable(ended)) << ended;
+}
+
+TEST_F(MemoryServerTest, AMethodThatIsNotServedIsUnimplemented) {
+  Serve([](ByteRope request) -> absl::StatusOr<ByteRope> { return request; });
+  const auto client = Connect();
+  ASSERT_TRUE(client->Start("/keelson.v1.ParameterService/Pull", RopeOf("a"), 1).ok());
+  EXPECT_EQ(Await(client.get())->status,
+            absl::UnimplementedError("/keelson.v1.ParameterService/Pull is not served here"));
+  EXPECT_EQ(Call(client.get(), "a"), "a");
+}
+
+// A method that keeps its callers waiting.
+class ByteMethodsTest : public MemoryServerTest {
+ protected:
+  struct Call {
+    std::string request;
+    ByteMethod::Answer answer;
+    bool cancelled = false;
+  };
+
+  void ServeWaiting() {
+    Serve([](ByteRope request) -> absl::StatusOr<ByteRope> { return request; }, nullptr, nullptr,
+          {{kWaiting, [this](absl::string_view request, CallerKind, ByteMethod::Answer answer) {
+              MutexLock lock(&mu_);
+              const size_t i = calls_.size();
+              calls_.push_back({std::string(request), std::move(answer)});
+              changed_.NotifyAll();
+              return [this, i] {
+                MutexLock cancelling(&mu_);
+                calls_[i].cancelled = true;
+                changed_.NotifyAll();
+              };
+            }}});
+  }
+  void AwaitCalls(size_t count) {
+    MutexLock lock(&mu_);
+    while (calls_.size() < count) changed_.Wait(&mu_);
+  }
+  void AwaitCancelled(size_t call) {
+    MutexLock lock(&mu_);
+    while (!calls_[call].cancelled) changed_.Wait(&mu_);
+  }
+  ByteMethod::Answer AnswerOf(size_t call) {
+    MutexLock lock(&mu_);
+    return calls_[call].answer;
+  }
+
+  static constexpr char kWaiting[] = "/keelson.v1.ChiefService/AcquireWork";
+  Mutex mu_;
+  CondVar changed_;
+  std::vector<Call> calls_;
+};
+
+TEST_F(ByteMethodsTest, AnswersComeInAnyOrderAndByAnyThread) {
+  ServeWaiting();
+  const auto client = Connect(2);
+  ASSERT_TRUE(client->Start(kWaiting, RopeOf("first"), 1).ok());
+  ASSERT_TRUE(client->Start(kWaiting, RopeOf("second"), 2).ok());
+  AwaitCalls(2);
+  EXPECT_EQ(calls_[0].request, "first");
+  AnswerOf(1)(std::string("the second's"));
+  const auto second = Await(client.get());
+  EXPECT_EQ(second->tag, 2u);
+  EXPECT_EQ(second->response.ToString(), "the second's");
+  AnswerOf(0)(absl::AbortedError("not a member"));
+  EXPECT_EQ(Await(client.get())->status, absl::AbortedError("not a member"));
+}
+
+TEST_F(ByteMethodsTest, OneThatIsAnsweredAtOnceDoesNotWait) {
+  Serve([](ByteRope request) -> absl::StatusOr<ByteRope> { return request; }, nullptr, nullptr,
+        {{kWaiting, [](absl::string_view request, CallerKind, const ByteMethod::Answer& answer) {
+            answer(std::string(request));
+            return CancelWait();
+          }}});
+  const auto client = Connect();
+  ASSERT_TRUE(client->Start(kWaiting, RopeOf("a"), 1).ok());
+  EXPECT_EQ(Await(client.get())->response.ToString(), "a");
+}
+
+TEST_F(ByteMethodsTest, TheWaitOfAClientThatIsGoneIsCancelled) {
+  ServeWaiting();
+  auto client = Connect();
+  ASSERT_TRUE(client->Start(kWaiting, RopeOf("a"), 1).ok());
+  AwaitCalls(1);
+  client.reset();
+  AwaitCancelled(0);
+  AnswerOf(0)(absl::CancelledError("gone"));  // reaches nobody
+  EXPECT_EQ(MemoryServerTest::Call(Connect().get(), "a"), "a");
+}
+
+TEST_F(ByteMethodsTest, AServerThatStopsCancelsWaitsAndIsAnsweredLater) {
+  ServeWaiting();
+  const auto client = Connect();
+  ASSERT_TRUE(client->Start(kWaiting, RopeOf("a"), 1).ok());
+  AwaitCalls(1);
+  server_->Stop();
+  AwaitCancelled(0);
+  server_.reset();
+  AnswerOf(0)(std::string("late"));
+  EXPECT_TRUE(absl::IsUnavailable(Await(client.get()).status()));
+}
+
+TEST_F(ByteMethodsTest, AClientThatDoesNotReadLosesItsConnection) {
+  Serve([](ByteRope request) -> absl::StatusOr<ByteRope> { return request; }, nullptr, nullptr,
+        {{kWaiting, [](absl::string_view, CallerKind, const ByteMethod::Answer& answer) {
+            answer(absl::InternalError(std::string(kMostPacketBytes, 'x')));
+            return CancelWait();
+          }}});
+  const auto memory = SealedMemory::Create(kBytes, SealedMemory::Touch::kLater);
+  ASSERT_TRUE(memory.ok());
+  const MemoryGreeting greeting;
+  const int raw = Raw();
+  ASSERT_TRUE(SendPacket(raw, &greeting, sizeof(greeting), "worker\n\n\n", (*memory)->fd()).ok());
+  EXPECT_EQ(RawAnswer(raw), "OK");
+  const MemoryRequest request = {1, 0, 0, 0, 0};
+  while (SendPacket(raw, &request, sizeof(request), kWaiting).ok()) {
+  }
+  close(raw);
 }
 
 TEST_F(MemoryServerTest, ErrorsAreTheHandlers) {
@@ -152,8 +273,8 @@ TEST_F(MemoryServerTest, ErrorsAreTheHandlers) {
 TEST_F(MemoryServerTest, AnswersThatAreHeldKeepTheirRoomAndTheConnectionsMemory) {
   Serve([](ByteRope request) -> absl::StatusOr<ByteRope> { return request; });
   auto client = Connect(2);
-  ASSERT_TRUE(client->Start(0, RopeOf("first"), 1).ok());
-  ASSERT_TRUE(client->Start(0, RopeOf("second"), 2).ok());
+  ASSERT_TRUE(client->Start(kServed, RopeOf("first"), 1).ok());
+  ASSERT_TRUE(client->Start(kServed, RopeOf("second"), 2).ok());
   EXPECT_FALSE(client->has_room());
   auto first = Await(client.get());
   auto second = Await(client.get());
@@ -170,7 +291,7 @@ TEST_F(MemoryServerTest, AnswersThatAreHeldKeepTheirRoomAndTheConnectionsMemory)
 TEST_F(MemoryServerTest, WhatHasNoRoomIsRefused) {
   Serve([](ByteRope) -> absl::StatusOr<ByteRope> { return RopeOf(std::string(70'000, 'x')); });
   const auto client = Connect();
-  EXPECT_EQ(client->Start(0, RopeOf(std::string(70'000, 'x')), 1),
+  EXPECT_EQ(client->Start(kServed, RopeOf(std::string(70'000, 'x')), 1),
             absl::InvalidArgumentError("expected a request of at most 65536 bytes, found 70000"));
   EXPECT_EQ(Call(client.get(), "a"),
             "RESOURCE_EXHAUSTED: expected room for an answer of 70000 bytes, found 65536");
@@ -210,7 +331,7 @@ TEST_F(MemoryServerTest, StoppingWaitsForTheCallThatIsHandled) {
     return request;
   });
   const auto client = Connect();
-  ASSERT_TRUE(client->Start(0, RopeOf("a"), 1).ok());
+  ASSERT_TRUE(client->Start(kServed, RopeOf("a"), 1).ok());
   {
     MutexLock lock(&mu);
     while (!entered) changed.Wait(&mu);
@@ -278,24 +399,23 @@ TEST_F(MemoryServerTest, OtherUsersAreRefusedAtBothEnds) {
   other.join();
 }
 
-// Requests that lie outside of the memory, in part or where sums would overflow, and of methods
-// that do not exist.
+// Requests that lie outside of the memory, in part or where sums would overflow.
 TEST_F(MemoryServerTest, RequestsThatAreNoneEndTheConnectionAlone) {
   Serve([](ByteRope request) -> absl::StatusOr<ByteRope> { return request; });
   const auto memory = SealedMemory::Create(kBytes, SealedMemory::Touch::kLater);
   ASSERT_TRUE(memory.ok());
   constexpr uint64_t kMost = ~uint64_t{0};
   const MemoryRequest bad[] = {
-      {1, 1, 0, 10, 100, 10},        {1, kMost, 0, 10, 100, 10}, {1, 0, kBytes, 1, 0, 10},
-      {1, 0, kBytes - 1, 2, 0, 10},  {1, 0, kMost, 2, 0, 10},    {1, 0, 8, kMost - 4, 0, 10},
-      {1, 0, 0, 10, kBytes - 9, 10}, {1, 0, 0, 10, kMost, 10},   {1, 0, 0, 10, 10, kMost},
+      {1, kBytes, 1, 0, 10},    {1, kBytes - 1, 2, 0, 10},  {1, kMost, 2, 0, 10},
+      {1, 8, kMost - 4, 0, 10}, {1, 0, 10, kBytes - 9, 10}, {1, 0, 10, kMost, 10},
+      {1, 0, 10, 10, kMost},
   };
   const MemoryGreeting greeting;
   for (const MemoryRequest& request : bad) {
     const int raw = Raw();
     ASSERT_TRUE(SendPacket(raw, &greeting, sizeof(greeting), "worker\n\n\n", (*memory)->fd()).ok());
     EXPECT_EQ(RawAnswer(raw), "OK");
-    ASSERT_TRUE(SendPacket(raw, &request, sizeof(request), "").ok());
+    ASSERT_TRUE(SendPacket(raw, &request, sizeof(request), kServed).ok());
     EXPECT_EQ(RawAnswer(raw), "gone");
     close(raw);
   }

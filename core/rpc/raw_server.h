@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "core/base/mutex.h"
 #include "core/rpc/access.h"
+#include "core/rpc/byte_method.h"
 #include "core/wire/byte_rope.h"
 
 namespace keelson {
@@ -51,6 +52,9 @@ struct RawServing {
   size_t receive_budget_bytes = 256 << 20;
   // A request that takes longer than this is cancelled when others wait for its room.
   absl::Duration receive_limit = absl::Seconds(10);
+  // Methods that processes of this machine may call through memory (memory_server.h), beside the
+  // services of gRPC that have them.
+  std::vector<ByteMethod> through_memory = {};
 };
 
 // The threads and queues of raw methods. A caller is checked when its call arrives, and its request

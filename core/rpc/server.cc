@@ -72,7 +72,8 @@ std::string LocalSocketFor(const std::string& listen_address, const RawServing& 
 
 // Likewise.
 std::string MemorySocketFor(const std::string& listen_address, const RawServing& raw) {
-  const int port = raw.methods.empty() ? 0 : LocalSocketPort(listen_address);
+  const bool none = raw.methods.empty() && raw.through_memory.empty();
+  const int port = none ? 0 : LocalSocketPort(listen_address);
   return port > 0 ? MemorySocket(port) : "";
 }
 
@@ -123,7 +124,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   for (grpc::Service* service : services) builder.RegisterService(service);
   const AccessGuard* const guard = raw.guard;
-  std::vector<RawMethod> methods = raw.methods;
+  MemoryMethods methods = {raw.methods, std::move(raw.through_memory)};
   raw.receive_budget_bytes = std::min(raw.receive_budget_bytes, ReceiveBudget());
   std::unique_ptr<RawServer> raw_server;
   if (!raw.methods.empty() || raw.pause > absl::ZeroDuration()) {
@@ -139,9 +140,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
 
 RpcServer::RpcServer(const AccessGuard* guard, std::unique_ptr<ConnectionGate> gate,
                      std::unique_ptr<LocalListener> local, std::unique_ptr<MemoryServer> memory,
-                     Acceptor acceptor, std::vector<RawMethod> methods,
-                     std::unique_ptr<RawServer> raw, std::unique_ptr<EventPoller> poller,
-                     std::unique_ptr<grpc::Server> server)
+                     Acceptor acceptor, MemoryMethods methods, std::unique_ptr<RawServer> raw,
+                     std::unique_ptr<EventPoller> poller, std::unique_ptr<grpc::Server> server)
     : guard_(guard),
       gate_(std::move(gate)),
       local_(std::move(local)),

@@ -49,7 +49,7 @@ class RpcServer {
   // has at least one; they outlive the server and contain the raw methods. With raw methods or a
   // pause all input and output is done by RawServing's threads. With raw methods the server also
   // listens on the LocalSocket of its port (core/rpc/local_socket.h) where it has one, and serves
-  // these methods through memory on the MemorySocket.
+  // these methods through memory on the MemorySocket, as it serves those of `through_memory`.
   // INVALID_ARGUMENT: the address cannot be used (taken, not this host's, malformed); the text says
   // why. `raw.guard`, also without methods, tells which connections are known (ConnectionGate).
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
@@ -71,7 +71,7 @@ class RpcServer {
 
   RpcServer(const AccessGuard* guard, std::unique_ptr<ConnectionGate> gate,
             std::unique_ptr<LocalListener> local, std::unique_ptr<MemoryServer> memory,
-            Acceptor acceptor, std::vector<RawMethod> methods, std::unique_ptr<RawServer> raw,
+            Acceptor acceptor, MemoryMethods methods, std::unique_ptr<RawServer> raw,
             std::unique_ptr<EventPoller> poller, std::unique_ptr<grpc::Server> server);
 
   const AccessGuard* const guard_;

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/rpc/access.h"
+#include "core/rpc/byte_method.h"
 #include "core/rpc/guarded_call.h"
 
 namespace keelson {
@@ -22,9 +23,6 @@ namespace keelson {
 // Answers a call, or refuses it. It is called once, by any thread, also after the wait was
 // cancelled.
 using AnswerCall = std::function<void(absl::StatusOr<grpc::ByteBuffer>)>;
-// Ends the wait of a call whose caller is gone: the call is answered soon. It may come when the
-// call has been answered, and then does nothing. Null: the call has been answered.
-using CancelWait = std::function<void()>;
 // Handles a request, given as bytes, on a thread of gRPC, which it does not block.
 using BeginCall = std::function<CancelWait(grpc::ByteBuffer request, CallerKind kind,
                                            const grpc::ServerContextBase& context, AnswerCall)>;

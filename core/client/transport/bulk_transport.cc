@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/clock.h"
 
 namespace keelson {
+
+std::string BulkMethodPath(BulkMethod method) {
+  return absl::StrCat("/keelson.v1.ParameterService/", BulkMethodName(method));
+}
 
 InlineBulkTransport::InlineBulkTransport(std::vector<BulkHandler*> shards,
                                          std::function<void()> wake)

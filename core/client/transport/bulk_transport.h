@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -21,6 +22,9 @@
 #include "core/wire/byte_rope.h"
 
 namespace keelson {
+
+// The full name of a bulk call: "/keelson.v1.ParameterService/Push".
+std::string BulkMethodPath(BulkMethod method);
 
 struct BulkCompletion {
   uint64_t tag = 0;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/client/services/grpc_call.h"
 #include "core/rpc/channel.h"
 #include "core/rpc/grpc_status.h"
 #include "core/rpc/local_socket.h"

@@ -20,7 +20,6 @@
 #include "core/base/stop_signal.h"
 #include "core/client/exchange/fake_shard_testing.h"
 #include "core/client/grpc_parameter_client.h"
-#include "core/client/services/grpc_call.h"
 #include "core/client/sharded_parameter_client.h"
 #include "core/client/transport/bulk_transport.h"
 #include "core/client/transport/memory_bulk_transport.h"

@@ -74,7 +74,7 @@ absl::Status MemoryBulkTransport::Send(Shard* shard, BulkMethod method, const By
     return absl::ResourceExhaustedError(
         absl::StrCat("expected at most ", calls_, " calls at a time, found one more"));
   }
-  return shard->client->Start(static_cast<uint64_t>(method), request, tag + 1);
+  return shard->client->Start(BulkMethodPath(method), request, tag + 1);
 }
 
 std::optional<BulkCompletion> MemoryBulkTransport::Next(absl::Duration timeout) {
