@@ -89,7 +89,11 @@ ShardHost::ShardHost(const RoleContext& context, const ShardFlags& flags)
 ServiceShell ShardHost::MakeShell(const AccessGuard* guard) {
   HostedShards* const calls = shards_.calls();
   auto service = std::make_unique<ParameterGrpcService>(calls, calls, Clock::Real(), guard);
-  RawServing serving = {service->RawMethods(), flags_.io_threads, absl::ZeroDuration(), guard};
+  RawServing serving;
+  serving.methods = service->RawMethods();
+  serving.through_memory = service->ByteMethods();
+  serving.threads = flags_.io_threads;
+  serving.guard = guard;
   return {std::move(service), std::move(serving)};
 }
 

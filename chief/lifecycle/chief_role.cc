@@ -322,6 +322,9 @@ absl::Status RunKnownJob(const RoleContext& context, const ChiefFlags& flags,
     services.push_back(shell.service.get());
   }
   RawServing serving = shell.serving;
+  for (ByteMethod& method : service.ByteMethods()) {
+    serving.through_memory.push_back(std::move(method));
+  }
   serving.guard = &guard;
   ASSIGN_OR_RETURN(
       const std::unique_ptr<RpcServer> server,

@@ -69,25 +69,39 @@ void ChiefGrpcService::Serve(absl::string_view method,
 }
 
 template <typename Request, typename Response>
+ChiefGrpcService::BeginWait<Request, Response> ChiefGrpcService::BeginBy(
+    absl::string_view method,
+    ChiefHandler::Cancel (ChiefHandler::*begin)(const Request&,
+                                                std::function<void(absl::StatusOr<Response>)>)) {
+  return [this, name = std::string(method), begin](
+             const Request& request, CallerKind kind,
+             std::function<void(absl::StatusOr<Response>)> done) -> CancelWait {
+    const absl::Status own = CheckRole(name, kind, request);
+    if (own.ok()) return std::invoke(begin, handler_, request, std::move(done));
+    done(own);
+    return nullptr;
+  };
+}
+
+template <typename Request, typename Response>
 void ChiefGrpcService::ServeWaiting(
     absl::string_view method,
     ChiefHandler::Cancel (ChiefHandler::*begin)(const Request&,
                                                 std::function<void(absl::StatusOr<Response>)>)) {
-  using Done = std::function<void(absl::StatusOr<Response>)>;
   const char* const service = v1::ChiefService::service_full_name();
   const auto handler = [&] {
-    return WaitingUnary<Request, Response>(
-        &calls_, FullMethodName(service, method),
-        [this, name = std::string(method), begin](const Request& request, CallerKind kind,
-                                                  Done done) -> CancelWait {
-          const absl::Status own = CheckRole(name, kind, request);
-          if (own.ok()) return std::invoke(begin, handler_, request, std::move(done));
-          done(own);
-          return nullptr;
-        });
+    return WaitingUnary<Request, Response>(&calls_, FullMethodName(service, method),
+                                           BeginBy(method, begin));
   };
   MarkMethodStreamed(MethodIndex(service, method), handler());
   MarkMethodRawCallback(MethodIndex(service, method), handler());
+}
+
+std::vector<ByteMethod> ChiefGrpcService::ByteMethods() {
+  constexpr absl::string_view kMethod = "AcquireWork";
+  return {ByteMethodOf<v1::AcquireWorkRequest, v1::AcquireWorkResponse>(
+      FullMethodName(v1::ChiefService::service_full_name(), kMethod),
+      BeginBy(kMethod, &ChiefHandler::BeginAcquireWork))};
 }
 
 // The handler does not know where a call comes from.

@@ -3,6 +3,7 @@
 #define KEELSON_CHIEF_SERVICE_CHIEF_GRPC_SERVICE_H_
 
 #include <functional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,6 +14,7 @@
 #include "core/base/thread.h"
 #include "core/client/services/chief_service.h"
 #include "core/rpc/access.h"
+#include "core/rpc/byte_method.h"
 #include "core/rpc/guarded_call.h"
 #include "keelson/v1/chief_service.grpc.pb.h"
 
@@ -28,7 +30,15 @@ class ChiefGrpcService final : public v1::ChiefService::Service {
                             AnnouncedHosts* hosts = nullptr);
   ~ChiefGrpcService() override;
 
+  // AcquireWork, to be served with the same guard. The service outlives the server that they are
+  // given to.
+  std::vector<ByteMethod> ByteMethods();
+
  private:
+  template <typename Request, typename Response>
+  using BeginWait = std::function<CancelWait(const Request&, CallerKind,
+                                             std::function<void(absl::StatusOr<Response>)>)>;
+
   // Serves the call by this method of the handler. A member names a task of its own role.
   template <typename Request, typename Response>
   void Serve(absl::string_view method,
@@ -38,6 +48,11 @@ class ChiefGrpcService final : public v1::ChiefService::Service {
   void ServeWaiting(absl::string_view method,
                     ChiefHandler::Cancel (ChiefHandler::*begin)(
                         const Request&, std::function<void(absl::StatusOr<Response>)>));
+  template <typename Request, typename Response>
+  BeginWait<Request, Response> BeginBy(
+      absl::string_view method,
+      ChiefHandler::Cancel (ChiefHandler::*begin)(const Request&,
+                                                  std::function<void(absl::StatusOr<Response>)>));
   void ServeAnnouncements();
   // Serves a change of the job's course. A member makes it under its own name, which the handler
   // checks; only an operator has none.

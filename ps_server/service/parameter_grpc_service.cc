@@ -1,5 +1,6 @@
 #include "ps_server/service/parameter_grpc_service.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -184,6 +185,28 @@ void ParameterGrpcService::Serve(absl::string_view method,
           FullName(method), [this, handle](const Request& request, Response* response, CallerKind) {
             return (control_->*handle)(request, response);
           }));
+}
+
+std::vector<ByteMethod> ParameterGrpcService::ByteMethods() {
+  return {ByteMethodBy("CommitRound", &ParameterControl::CommitRound),
+          ByteMethodBy("ReplicateRound", &ParameterControl::ReplicateRound)};
+}
+
+template <typename Request, typename Response>
+ByteMethod ParameterGrpcService::ByteMethodBy(
+    absl::string_view method, absl::Status (ParameterControl::*handle)(const Request&, Response*)) {
+  return ByteMethodOf<Request, Response>(
+      FullName(method), [this, handle](const Request& request, CallerKind,
+                                       const std::function<void(absl::StatusOr<Response>)>& done) {
+        Response response;
+        const absl::Status status = (control_->*handle)(request, &response);
+        if (status.ok()) {
+          done(std::move(response));
+        } else {
+          done(status);
+        }
+        return CancelWait();
+      });
 }
 
 void ParameterGrpcService::ServeStream(

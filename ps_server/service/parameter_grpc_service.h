@@ -11,6 +11,7 @@
 #include "core/client/services/bulk_handler.h"
 #include "core/client/services/parameter_control.h"
 #include "core/rpc/access.h"
+#include "core/rpc/byte_method.h"
 #include "core/rpc/guarded_call.h"
 #include "core/rpc/raw_server.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
@@ -33,12 +34,17 @@ class ParameterGrpcService final
   // Pull, Push and PushPull, to be served with the same guard. The service outlives the server that
   // they are given to.
   std::vector<RawMethod> RawMethods();
+  // CommitRound and ReplicateRound, likewise.
+  std::vector<ByteMethod> ByteMethods();
 
  private:
   // Serves the call by this method of the control interface.
   template <typename Request, typename Response>
   void Serve(absl::string_view method,
              absl::Status (ParameterControl::*handle)(const Request&, Response*));
+  template <typename Request, typename Response>
+  ByteMethod ByteMethodBy(absl::string_view method,
+                          absl::Status (ParameterControl::*handle)(const Request&, Response*));
   void ServeStream(absl::string_view method,
                    absl::Status (ParameterGrpcService::*serve)(grpc::ServerContext*, ByteCall*));
 

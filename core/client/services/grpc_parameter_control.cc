@@ -13,6 +13,7 @@
 #include "core/client/services/grpc_call.h"
 #include "core/rpc/channel.h"
 #include "core/rpc/grpc_status.h"
+#include "core/rpc/memory_caller.h"
 #include "core/rpc/protocol.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
@@ -72,7 +73,8 @@ class GrpcParameterControl : public ParameterControl {
       : deadlines_(deadlines),
         peer_(absl::StrCat(peer, " at ", address)),
         claim_(credentials.claim),
-        connection_(address, credentials.channel) {}
+        connection_(address, credentials.channel),
+        memory_(peer_, address, claim_) {}
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override {
@@ -125,7 +127,8 @@ class GrpcParameterControl : public ParameterControl {
   }
   absl::Status CommitRound(const v1::CommitRoundRequest& request,
                            v1::CommitRoundResponse* response) override {
-    return Call(&ParameterStub::CommitRound, request, response, deadlines_.commit);
+    return NearCall("CommitRound", &ParameterStub::CommitRound, request, response,
+                    deadlines_.commit);
   }
   absl::Status ReplicateShard(const v1::ReplicateShardRequest& request,
                               v1::InitializeShardResponse* response) override {
@@ -133,8 +136,8 @@ class GrpcParameterControl : public ParameterControl {
   }
   absl::Status ReplicateRound(const v1::ReplicateRoundRequest& request,
                               v1::ReplicateRoundResponse* response) override {
-    return Call(&ParameterStub::ReplicateRound, request, response,
-                std::min(deadlines_.commit, kLongestReplicaTimeout));
+    return NearCall("ReplicateRound", &ParameterStub::ReplicateRound, request, response,
+                    std::min(deadlines_.commit, kLongestReplicaTimeout));
   }
   absl::Status ReadShard(const v1::ReadShardRequest& request, ShardSink sink) override {
     return Read<v1::InitializeChunk>(&ParameterStub::ReadShard, request, kFileTimeout, sink);
@@ -165,7 +168,10 @@ class GrpcParameterControl : public ParameterControl {
     return Call(&ParameterStub::Finish, request, response, kControlTimeout);
   }
   void CancelFileCalls() override { file_calls_end_.Raise(); }
-  void GiveUpCalls() override { under_way_.Cancel(); }
+  void GiveUpCalls() override {
+    memory_.Cancel();
+    under_way_.Cancel();
+  }
 
  private:
   template <typename Request, typename Response>
@@ -177,7 +183,18 @@ class GrpcParameterControl : public ParameterControl {
     grpc::ClientContext context;
     const CallsUnderWay::Entry entry(&under_way_, &context);
     const absl::Status status = Call(method, request, response, timeout, checks, &context);
-    if (status.ok() || !entry.cancelled()) return status;
+    return status.ok() || !entry.cancelled() ? status : GivenUp();
+  }
+  // A call that the server may serve through memory, too.
+  template <typename Request, typename Response>
+  absl::Status NearCall(absl::string_view name, Method<Request, Response> method,
+                        const Request& request, Response* response, absl::Duration timeout) {
+    const std::optional<absl::Status> status = memory_.Call(
+        absl::StrCat("/keelson.v1.ParameterService/", name), request, response, timeout);
+    if (!status.has_value()) return Call(method, request, response, timeout);
+    return absl::IsCancelled(*status) ? GivenUp() : *status;
+  }
+  absl::Status GivenUp() const {
     return absl::UnavailableError(absl::StrCat(peer_, ": nobody waits for its answer any more"));
   }
   template <typename Request, typename Response>
@@ -243,6 +260,7 @@ class GrpcParameterControl : public ParameterControl {
   const std::string peer_;
   const Claim claim_;
   const Connection connection_;
+  MemoryCaller memory_;  // to a server on this machine
   StopSignal file_calls_end_;
   mutable CallsUnderWay under_way_;
 };
