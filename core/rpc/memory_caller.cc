@@ -1,5 +1,6 @@
 #include "core/rpc/memory_caller.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,13 +8,14 @@
 #include "core/base/status_macros.h"
 #include "core/rpc/grpc_status.h"
 #include "core/rpc/local_socket.h"
-#include "core/wire/byte_rope.h"
+#include "core/wire/bulk_messages.h"
 
 namespace keelson {
 namespace {
 
-// What a request and an answer may have; larger ones travel by gRPC.
-constexpr size_t kMessageBytes = 1 << 20;
+// What a request and an answer may have: a bulk payload, and as much for its other fields as a
+// server takes (parameter_service.proto). Larger ones travel by gRPC.
+constexpr size_t kMessageBytes = kBulkPayloadBytes + (1 << 20);
 constexpr size_t kMostIdle = 2;
 // The pause after a server was not found: it is perhaps of another user, or another process's.
 constexpr absl::Duration kRetryPause = absl::Seconds(1);
@@ -36,9 +38,11 @@ absl::StatusOr<std::unique_ptr<MemoryClient>> MemoryCaller::Take() {
     if (address_.empty() || clock_->Monotonic() < next_try_) {
       return absl::UnavailableError("not through memory");
     }
-    if (!idle_.empty()) {
-      client = std::move(idle_.back());
-      idle_.pop_back();
+    const auto free =
+        std::find_if(idle_.begin(), idle_.end(), [](const auto& idle) { return idle->has_room(); });
+    if (free != idle_.end()) {
+      client = std::move(*free);
+      idle_.erase(free);
     }
   }
   if (client == nullptr) {
@@ -68,9 +72,19 @@ std::optional<absl::Status> MemoryCaller::Call(absl::string_view method,
                                                const google::protobuf::MessageLite& request,
                                                google::protobuf::MessageLite* response,
                                                absl::Duration timeout) {
+  ByteRope bytes;
+  const std::optional<absl::Status> status = Call(method, request, &bytes, timeout);
+  if (!status.has_value() || !status->ok()) return status;
+  if (response->ParseFromString(bytes.ToString())) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(peer_, ": the answer to ", method, " is none"));
+}
+
+std::optional<absl::Status> MemoryCaller::Call(absl::string_view method,
+                                               const google::protobuf::MessageLite& request,
+                                               ByteRope* response, absl::Duration timeout) {
   absl::StatusOr<std::unique_ptr<MemoryClient>> client = Take();
   if (!client.ok()) return std::nullopt;
-  const absl::StatusOr<Answer> answer =
+  absl::StatusOr<Answer> answer =
       CallAt(client->get(), method, request.SerializeAsString(), timeout);
   if (Return(*std::move(client), /*whole=*/answer.ok())) {
     return absl::CancelledError(absl::StrCat(peer_, ": its call was given up"));
@@ -80,8 +94,8 @@ std::optional<absl::Status> MemoryCaller::Call(absl::string_view method,
   const absl::Status& status = answer->status;
   if (absl::IsUnimplemented(status) || absl::IsResourceExhausted(status)) return std::nullopt;
   if (!status.ok()) return FromGrpcStatus(ToGrpcStatus(status), peer_);
-  if (response->ParseFromString(answer->bytes)) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(peer_, ": the answer to ", method, " is none"));
+  *response = std::move(answer->bytes);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<MemoryCaller::Answer> MemoryCaller::CallAt(MemoryClient* client,
@@ -93,13 +107,13 @@ absl::StatusOr<MemoryCaller::Answer> MemoryCaller::CallAt(MemoryClient* client,
   rope.AppendBorrowed(request.data(), request.size());
   const absl::Status started = client->Start(method, rope, kTag);
   // It has not been sent, and the connection is as good as before.
-  if (absl::IsInvalidArgument(started)) return Answer{absl::ResourceExhaustedError("no room"), ""};
+  if (absl::IsInvalidArgument(started)) return Answer{absl::ResourceExhaustedError("no room"), {}};
   RETURN_IF_ERROR(started);
-  ASSIGN_OR_RETURN(const std::optional<MemoryClient::Completion> ended, client->Await(until));
+  ASSIGN_OR_RETURN(std::optional<MemoryClient::Completion> ended, client->Await(until));
   if (!ended.has_value()) {
     return absl::DeadlineExceededError(absl::StrCat(peer_, ": no answer in time"));
   }
-  return Answer{ended->status, ended->response.ToString()};
+  return Answer{ended->status, std::move(ended->response)};
 }
 
 void MemoryCaller::Cancel() {

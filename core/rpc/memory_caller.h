@@ -16,6 +16,7 @@
 #include "core/base/mutex.h"
 #include "core/rpc/credentials.h"
 #include "core/rpc/memory_client.h"
+#include "core/wire/byte_rope.h"
 #include "google/protobuf/message_lite.h"
 
 namespace keelson {
@@ -36,13 +37,18 @@ class MemoryCaller {
   std::optional<absl::Status> Call(absl::string_view method,
                                    const google::protobuf::MessageLite& request,
                                    google::protobuf::MessageLite* response, absl::Duration timeout);
+  // The same for a response as bytes. They lie in a connection's memory, which no other call takes
+  // until they are dropped.
+  std::optional<absl::Status> Call(absl::string_view method,
+                                   const google::protobuf::MessageLite& request, ByteRope* response,
+                                   absl::Duration timeout);
   // Ends the calls under way.
   void Cancel();
 
  private:
   struct Answer {
     absl::Status status;  // as the server says it
-    std::string bytes;
+    ByteRope bytes;
   };
 
   // The call on a connection; the errors are the connection's own, which is useless then.
@@ -50,7 +56,8 @@ class MemoryCaller {
                                 absl::string_view request, absl::Duration timeout) const;
   // A connection that no other call has. UNAVAILABLE: there is none.
   absl::StatusOr<std::unique_ptr<MemoryClient>> Take();
-  // The call that had it has ended; `whole`: another one may have it. Whether it was cancelled.
+  // The call that had it has ended; `whole`: another one may have it when there is room. Whether it
+  // was cancelled.
   bool Return(std::unique_ptr<MemoryClient> client, bool whole);
 
   const std::string peer_;

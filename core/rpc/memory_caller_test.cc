@@ -89,7 +89,7 @@ TEST_F(MemoryCallerTest, AMessageWithoutRoomTravelsInAnotherWay) {
   Serve();
   MemoryCaller caller = CallerOf();
   v1::RegisterRequest large;
-  for (int i = 0; i < 600'000; ++i) large.add_leases();
+  for (int i = 0; i < 3'000'000; ++i) large.add_leases();
   v1::StepTicket answer;
   EXPECT_FALSE(caller.Call(kMethod, large, &answer, kPatience).has_value());
   EXPECT_EQ(Call(&caller), "7");
@@ -139,6 +139,18 @@ TEST_F(MemoryCallerTest, ACallEndsInTimeOrWhenItIsCancelled) {
   caller.Cancel();
   calling.join();
   while (cancelled < 2) std::this_thread::yield();
+}
+
+TEST_F(MemoryCallerTest, BytesThatAreHeldKeepTheirRoom) {
+  Serve();
+  MemoryCaller caller = CallerOf();
+  v1::StepTicket ticket;
+  ByteRope first;
+  ASSERT_EQ(caller.Call(kMethod, ticket, &first, kPatience), absl::OkStatus());
+  EXPECT_EQ(Call(&caller), "7") << "on another connection";
+  v1::StepTicket answer;
+  EXPECT_TRUE(answer.ParseFromString(first.ToString()));
+  EXPECT_EQ(answer.step(), 1);
 }
 
 TEST_F(MemoryCallerTest, CallsSideBySideHaveConnectionsOfTheirOwn) {

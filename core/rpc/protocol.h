@@ -12,11 +12,11 @@ namespace keelson {
 
 // Rises when a message or the meaning of a call changes so that builds before and after it cannot
 // train one job together. Builds before number 1 show none.
-inline constexpr char kProtocol[] = "8";
+inline constexpr char kProtocol[] = "9";
 // In the metadata of each call and of the answers that CheckAnswer sees.
 inline constexpr char kProtocolKey[] = "keelson-protocol";
 
-// FAILED_PRECONDITION: "`who` is of another build: expected message protocol 8, found none".
+// FAILED_PRECONDITION: "`who` is of another build: expected message protocol 9, found none".
 absl::Status CheckProtocol(absl::string_view shown, absl::string_view who);
 
 // A server shows its protocol with the answer to a call that has not been answered.

@@ -98,9 +98,8 @@ absl::Status HostedShards::ReadShard(const v1::ReadShardRequest& request, ShardS
   return hosted->control->ReadShard(request, sink);
 }
 
-absl::Status HostedShards::ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) {
-  ASSIGN_OR_RETURN(const HostedShard* const hosted, Find(request.header().shard()));
-  return hosted->control->ReadRound(request, sink);
+absl::Status HostedShards::ReadRound(const v1::ReadRoundRequest& request, ByteRope* part) {
+  return Forward(&ParameterControl::ReadRound, request, part);
 }
 
 absl::Status HostedShards::GetStatus(const v1::GetShardStatusRequest& request,

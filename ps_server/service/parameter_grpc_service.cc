@@ -153,7 +153,6 @@ ParameterGrpcService::ParameterGrpcService(ParameterControl* control, BulkHandle
   Serve("ReplicateShard", &ParameterControl::ReplicateShard);
   Serve("ReplicateRound", &ParameterControl::ReplicateRound);
   ServeStream("ReadShard", &ParameterGrpcService::ServeReadShard);
-  ServeStream("ReadRound", &ParameterGrpcService::ServeReadRound);
   ServeStream("GetStatus", &ParameterGrpcService::ServeGetStatus);
   ServeStream("StreamSnapshot", &ParameterGrpcService::ServeStreamSnapshot);
   ServeStream("InitializeStreamed", &ParameterGrpcService::ServeInitializeStreamed);
@@ -172,7 +171,22 @@ std::vector<RawMethod> ParameterGrpcService::RawMethods() {
       return bulk_->MayAnswer(method, request, std::move(wake));
     };
   }
+  methods.push_back(ReadRoundMethod());
   return methods;
+}
+
+RawMethod ParameterGrpcService::ReadRoundMethod() {
+  const auto read = [this](const ByteRope& bytes) -> absl::StatusOr<ByteRope> {
+    v1::ReadRoundRequest request;
+    if (!request.ParseFromString(bytes.ToString())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "expected a ", request.GetTypeName(), ", found ", bytes.size(), " bytes that are none"));
+    }
+    ByteRope part;
+    RETURN_IF_ERROR(control_->ReadRound(request, &part));
+    return part;
+  };
+  return {FullName("ReadRound"), read};
 }
 
 template <typename Request, typename Response>
@@ -248,16 +262,6 @@ absl::Status ParameterGrpcService::ServeReadShard(grpc::ServerContext* context, 
   RETURN_IF_ERROR(ReadRequest(&peer, &request));
   return control_->ReadShard(
       request, [&peer](const v1::InitializeChunk& chunk) { return peer.Write(chunk); });
-}
-
-absl::Status ParameterGrpcService::ServeReadRound(grpc::ServerContext* context, ByteCall* call) {
-  constexpr absl::string_view kMethod = "ReadRound";
-  RETURN_IF_ERROR(calls_.Admit(FullName(kMethod), *context).status());
-  PeerStream peer(kMethod, context, call, &calls_, clock_);
-  v1::ReadRoundRequest request;
-  RETURN_IF_ERROR(ReadRequest(&peer, &request));
-  return control_->ReadRound(request,
-                             [&peer](const v1::RoundChunk& chunk) { return peer.Write(chunk); });
 }
 
 absl::Status ParameterGrpcService::ServeInitializeStreamed(grpc::ServerContext* context,

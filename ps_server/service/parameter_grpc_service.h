@@ -20,10 +20,11 @@ namespace keelson {
 
 // RpcServer::Start takes the service and its raw methods. Callers and the sizes of their requests
 // are checked before the requests are decoded.
-class ParameterGrpcService final
-    : public v1::ParameterService::WithGenericMethod_Pull<
-          v1::ParameterService::WithGenericMethod_Push<
-              v1::ParameterService::WithGenericMethod_PushPull<v1::ParameterService::Service>>> {
+class ParameterGrpcService final : public v1::ParameterService::WithGenericMethod_Pull<
+                                       v1::ParameterService::WithGenericMethod_Push<
+                                           v1::ParameterService::WithGenericMethod_PushPull<
+                                               v1::ParameterService::WithGenericMethod_ReadRound<
+                                                   v1::ParameterService::Service>>>> {
  public:
   // All outlive the service; the first two are usually the same object. A peer of a stream that
   // sends or takes nothing for StreamWatchdog::kLimit (on the clock) is cut off, and that is
@@ -31,8 +32,8 @@ class ParameterGrpcService final
   ParameterGrpcService(ParameterControl* control, BulkHandler* bulk,
                        const Clock* clock = Clock::Real(), const AccessGuard* guard = nullptr);
 
-  // Pull, Push and PushPull, to be served with the same guard. The service outlives the server that
-  // they are given to.
+  // Pull, Push, PushPull and ReadRound, to be served with the same guard. The service outlives the
+  // server that they are given to.
   std::vector<RawMethod> RawMethods();
   // CommitRound and ReplicateRound, likewise.
   std::vector<ByteMethod> ByteMethods();
@@ -45,6 +46,7 @@ class ParameterGrpcService final
   template <typename Request, typename Response>
   ByteMethod ByteMethodBy(absl::string_view method,
                           absl::Status (ParameterControl::*handle)(const Request&, Response*));
+  RawMethod ReadRoundMethod();
   void ServeStream(absl::string_view method,
                    absl::Status (ParameterGrpcService::*serve)(grpc::ServerContext*, ByteCall*));
 
@@ -53,7 +55,6 @@ class ParameterGrpcService final
   absl::Status ServeGetStatus(grpc::ServerContext* context, ByteCall* call);
   absl::Status ServeStreamSnapshot(grpc::ServerContext* context, ByteCall* call);
   absl::Status ServeReadShard(grpc::ServerContext* context, ByteCall* call);
-  absl::Status ServeReadRound(grpc::ServerContext* context, ByteCall* call);
   absl::Status ServeInitializeStreamed(grpc::ServerContext* context, ByteCall* call);
 
   ParameterControl* const control_;

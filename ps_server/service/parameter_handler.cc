@@ -219,8 +219,8 @@ absl::Status ParameterHandler::ReadShard(const v1::ReadShardRequest& request, Sh
   return replicas_.ReadShard(request, sink);
 }
 
-absl::Status ParameterHandler::ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) {
-  return replicas_.ReadRound(request, sink);
+absl::Status ParameterHandler::ReadRound(const v1::ReadRoundRequest& request, ByteRope* part) {
+  return replicas_.ReadRound(request, part);
 }
 
 absl::Status ParameterHandler::WriteSnapshot(const v1::WriteSnapshotRequest& request,

@@ -98,7 +98,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   absl::Status ReplicateRound(const v1::ReplicateRoundRequest& request,
                               v1::ReplicateRoundResponse* response) override;
   absl::Status ReadShard(const v1::ReadShardRequest& request, ShardSink sink) override;
-  absl::Status ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) override;
+  absl::Status ReadRound(const v1::ReadRoundRequest& request, ByteRope* part) override;
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                          v1::ShardStatus* response) override;
   absl::Status FindChief(const v1::FindChiefRequest& request,

@@ -1,6 +1,5 @@
 #include "ps_server/service/replica_calls.h"
 
-#include <cstring>
 #include <deque>
 #include <optional>
 #include <string>
@@ -9,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/wire/bulk_messages.h"
+#include "core/wire/round_part.h"
 
 namespace keelson {
 namespace {
@@ -73,17 +74,52 @@ void AddContent(const BlockContent& content, v1::InitializeChunk::Block* block) 
   }
 }
 
-absl::StatusOr<std::unique_ptr<RoundSum>> SumOf(const v1::RoundChunk::Block& block,
-                                                const RoundId& round, uint32_t contributions,
-                                                int64_t elements) {
-  const size_t expected = static_cast<size_t>(elements) * sizeof(float);
-  if (block.sum().size() != expected) {
-    return absl::InvalidArgumentError(absl::StrCat("a block of a round: expected ", expected,
-                                                   " bytes, found ", block.sum().size()));
+using RoundSums = std::vector<std::unique_ptr<RoundSum>>;
+
+// Reads a block's sum from the payload of a part.
+absl::StatusOr<std::unique_ptr<RoundSum>> SumOf(const RoundId& round, uint32_t contributions,
+                                                int64_t elements, ByteCursor* payload) {
+  double weights = 0;
+  AlignedBuffer sum = AlignedBuffer::Uninitialized(elements);
+  if (!payload->Read(&weights, sizeof(weights)) ||
+      !payload->Read(sum.data(), BytesOf(sum.span()))) {
+    return absl::InvalidArgumentError(absl::StrCat("a block of a round: expected ",
+                                                   RoundBlockBytes(elements), " bytes, found ",
+                                                   payload->remaining()));
   }
-  std::vector<float> sum(static_cast<size_t>(elements));
-  std::memcpy(sum.data(), block.sum().data(), expected);
-  return std::make_unique<RoundSum>(round, sum, block.weights(), contributions);
+  return std::make_unique<RoundSum>(round, std::move(sum), weights, contributions);
+}
+
+// Adds the sums of a part, which are those of the next blocks.
+absl::Status AddPart(const ByteRope& part, const RoundId& round, uint32_t contributions,
+                     absl::Span<const int64_t> sizes, RoundSums* sums) {
+  ByteCursor cursor(part);
+  ASSIGN_OR_RETURN(const RoundPartHead head, DecodeRoundPart(&cursor));
+  if (head.blocks == 0 || head.blocks > sizes.size() - sums->size()) {
+    return absl::InvalidArgumentError(absl::StrCat("a part of a round: expected 1 to ",
+                                                   sizes.size() - sums->size(), " blocks, found ",
+                                                   head.blocks));
+  }
+  for (uint32_t i = 0; i < head.blocks; ++i) {
+    ASSIGN_OR_RETURN(std::unique_ptr<RoundSum> sum,
+                     SumOf(round, contributions, sizes[sums->size()], &cursor));
+    sums->push_back(std::move(sum));
+  }
+  if (cursor.remaining() == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a part of a round: expected its end, found ", cursor.remaining(), " bytes"));
+}
+
+// How many blocks a part that begins with `first` has, and the bytes of its payload.
+RoundPartHead PartFrom(absl::Span<const int64_t> sizes, size_t first) {
+  RoundPartHead head;
+  for (size_t b = first; b < sizes.size(); ++b) {
+    const size_t bytes = RoundBlockBytes(sizes[b]);
+    if (head.blocks > 0 && head.payload_bytes + bytes > kBulkPayloadBytes) break;
+    ++head.blocks;
+    head.payload_bytes += bytes;
+  }
+  return head;
 }
 
 }  // namespace
@@ -133,19 +169,15 @@ absl::Status ReplicaCalls::ReplicateRound(const v1::ReplicateRoundRequest& reque
   read.set_attempt(request.attempt());
   read.set_contributions(request.contributions());
   // All of it is here before the replica changes: half of a round would be none.
-  std::deque<v1::RoundChunk::Block> blocks;
-  RETURN_IF_ERROR(host->ReadRound(read, [&blocks](v1::RoundChunk chunk) {
-    for (v1::RoundChunk::Block& block : *chunk.mutable_blocks()) {
-      blocks.push_back(std::move(block));
-    }
-    return absl::OkStatus();
-  }));
-  return store->TakeSums(round, [&](int64_t elements) -> absl::StatusOr<std::unique_ptr<RoundSum>> {
-    if (blocks.empty()) return absl::InvalidArgumentError("a round without all of its blocks");
-    const v1::RoundChunk::Block block = std::move(blocks.front());
-    blocks.pop_front();
-    return SumOf(block, round, request.contributions(), elements);
-  });
+  const std::vector<int64_t> sizes = store->BlockSizes();
+  RoundSums sums;
+  while (sums.size() < sizes.size()) {
+    read.set_first_block(static_cast<uint32_t>(sums.size()));
+    ByteRope part;
+    RETURN_IF_ERROR(host->ReadRound(read, &part));
+    RETURN_IF_ERROR(AddPart(part, round, request.contributions(), sizes, &sums));
+  }
+  return store->TakeSums(round, std::move(sums));
 }
 
 absl::Status ReplicaCalls::ReadShard(const v1::ReadShardRequest& request,
@@ -172,22 +204,29 @@ absl::Status ReplicaCalls::ReadShard(const v1::ReadShardRequest& request,
   return sender.Send();
 }
 
-absl::Status ReplicaCalls::ReadRound(const v1::ReadRoundRequest& request,
-                                     ParameterControl::RoundSink sink) {
+absl::Status ReplicaCalls::ReadRound(const v1::ReadRoundRequest& request, ByteRope* part) {
   RETURN_IF_ERROR(chiefs_->Admit("ReadRound", request.header()));
   ASSIGN_OR_RETURN(const std::shared_ptr<ShardStore> store, shard_->CurrentStore());
-  const RoundId round = {request.round(), request.attempt()};
-  BlockSender<v1::RoundChunk, ParameterControl::RoundSink> sender(sink);
-  const auto add = [&](const RoundSum& sum) {
-    v1::RoundChunk::Block* const block = sender.chunk()->add_blocks();
-    AppendElements(sum.elements(), block->mutable_sum());
-    block->set_weights(sum.weights());
-  };
-  RETURN_IF_ERROR(store->ReadSums(round, request.contributions(), add, [&] {
-    const auto& blocks = sender.chunk()->blocks();
-    return sender.NoteAdded(blocks.rbegin()->sum().size());
-  }));
-  return sender.Send();
+  const std::vector<int64_t> sizes = store->BlockSizes();
+  if (request.first_block() >= sizes.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ReadRound: expected a block below ", sizes.size(), ", found ", request.first_block()));
+  }
+  const RoundPartHead head = PartFrom(sizes, request.first_block());
+  std::string payload;
+  payload.reserve(head.payload_bytes);
+  RETURN_IF_ERROR(store->ReadSums({request.round(), request.attempt()}, request.contributions(),
+                                  request.first_block(), head.blocks, [&](const RoundSum& sum) {
+                                    const double weights = sum.weights();
+                                    payload.append(reinterpret_cast<const char*>(&weights),
+                                                   sizeof(weights));
+                                    AppendElements(sum.elements(), &payload);
+                                  }));
+  ByteRope answer;
+  answer.AppendOwned(EncodeRoundPart(head));
+  answer.AppendOwned(std::move(payload));
+  *part = std::move(answer);
+  return absl::OkStatus();
 }
 
 }  // namespace keelson

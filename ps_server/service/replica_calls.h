@@ -41,7 +41,7 @@ class ReplicaCalls {
 
   // ---- At the shard's host.
   absl::Status ReadShard(const v1::ReadShardRequest& request, ParameterControl::ShardSink sink);
-  absl::Status ReadRound(const v1::ReadRoundRequest& request, ParameterControl::RoundSink sink);
+  absl::Status ReadRound(const v1::ReadRoundRequest& request, ByteRope* part);
 
  private:
   // The connection to a host, which is kept. FAILED_PRECONDITION: none can be made.

@@ -4,8 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "core/cluster/placement.h"
+#include "core/tensor/shape.h"
+#include "core/wire/byte_rope.h"
+#include "core/wire/round_part.h"
 #include "gmock/gmock.h"
 #include "ps_server/service/hosted_shards.h"
+#include "ps_server/service/loopback_testing.h"
 #include "ps_server/service/parameter_handler.h"
 #include "ps_server/service/shard_testing.h"
 #include "testing/services/faulty_parameter_control.h"
@@ -249,6 +254,100 @@ TEST(ReplicaOfSecondShardTest, AsksTheHostForTheShardThatTheReplicaIsOf) {
   const TestRequest pull = PullOf(placement, 1);
   EXPECT_EQ(CallBulk(&replica, BulkMethod::kPull, pull)->payload,
             CallBulk(&second.handler, BulkMethod::kPull, pull)->payload);
+}
+
+// Reads rounds from a host that a test plays.
+class PlayedHost : public FaultyParameterControl {
+ public:
+  PlayedHost(ParameterControl* host, const std::string* part)
+      : FaultyParameterControl(host), part_(part) {}
+
+  absl::Status ReadRound(const v1::ReadRoundRequest& request, ByteRope* part) override {
+    ByteRope bytes;
+    bytes.AppendCopy(*part_);
+    *part = std::move(bytes);
+    return absl::OkStatus();
+  }
+
+ private:
+  const std::string* const part_;
+};
+
+TEST(ReplicaPartsTest, PartsThatAreNoneAreRefused) {
+  const Placement placement = TestPlacement(1);
+  TestServer host;
+  std::string part;
+  ManualClock clock;
+  StopSignal end;
+  ParameterHandler replica(
+      {.incarnation = 9,
+       .config_hash = kTestConfigHash,
+       .connect_host =
+           [&](const std::string&) { return std::make_unique<PlayedHost>(&host.handler, &part); }},
+      &clock, &end);
+  v1::ReplicateShardRequest request;
+  *request.mutable_start() = InitializeRequest(placement, 0);
+  v1::InitializeShardResponse made;
+  ASSERT_TRUE(host.handler.Initialize(request.start(), &made).ok());
+  ASSERT_EQ(replica.ReplicateShard(request, &made), absl::OkStatus());
+  const auto refusal = [&](std::string bytes) {
+    part = std::move(bytes);
+    v1::ReplicateRoundRequest fetch;
+    *fetch.mutable_header() = request.start().header();
+    fetch.set_attempt(1);
+    fetch.set_contributions(1);
+    v1::ReplicateRoundResponse fetched;
+    const absl::Status status = replica.ReplicateRound(fetch, &fetched);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refusal(""), HasSubstr("a part of a round: expected 1 to"));
+  EXPECT_THAT(refusal(EncodeRoundPart({1'000'000, 0})), HasSubstr("blocks, found 1000000"));
+  EXPECT_THAT(refusal(EncodeRoundPart({1, 4}) + "four"),
+              HasSubstr("a block of a round: expected 4008 bytes, found 4"));
+  EXPECT_THAT(refusal(EncodeRoundPart({1, 5000}) + std::string(5000, 'x')),
+              HasSubstr("expected its end, found 992 bytes"));
+  EXPECT_THAT(refusal("\x08"), HasSubstr("malformed RoundPart"));
+}
+
+// Three parts of blocks of 1 MiB.
+TEST(ReplicaPartsTest, ALargeShardTravelsInPartsOverGrpc) {
+  const Placement placement = Placement::Compute({{"w", Shape({9, 1 << 18}), {}}}, 1);
+  TestServer host;
+  const LoopbackServer server(&host.handler);
+  ManualClock clock;
+  StopSignal end;
+  ParameterHandler replica({.incarnation = 9,
+                            .config_hash = kTestConfigHash,
+                            .connect_host = [&](const std::string&) { return server.Connect(); }},
+                           &clock, &end);
+  v1::ReplicateShardRequest request;
+  *request.mutable_start() = InitializeRequest(placement, 0);
+  v1::InitializeShardResponse made;
+  ASSERT_TRUE(host.handler.Initialize(request.start(), &made).ok());
+  ASSERT_EQ(replica.ReplicateShard(request, &made), absl::OkStatus());
+  const RoundId round = {0, 1};
+  const TestRequest push = StagedPushOf(placement, 0, 1, 1, round, /*weight=*/2, /*gradient=*/0.5f);
+  ASSERT_TRUE(CallBulk(&host.handler, BulkMethod::kPush, push).ok());
+  v1::ReadRoundRequest beyond;
+  *beyond.mutable_header() = request.start().header();
+  beyond.set_attempt(1);
+  beyond.set_contributions(1);
+  beyond.set_first_block(9);
+  ByteRope none;
+  EXPECT_EQ(server.Connect()->ReadRound(beyond, &none),
+            absl::InvalidArgumentError("ReadRound: expected a block below 9, found 9"));
+  v1::ReplicateRoundRequest fetch;
+  *fetch.mutable_header() = request.start().header();
+  fetch.set_attempt(1);
+  fetch.set_contributions(1);
+  v1::ReplicateRoundResponse fetched;
+  ASSERT_EQ(replica.ReplicateRound(fetch, &fetched), absl::OkStatus());
+  ASSERT_TRUE(CommitRound(&host.handler, round, 1).ok());
+  ASSERT_TRUE(CommitRound(&replica, round, 1).ok());
+  const TestRequest pull = PullOf(placement, 0);
+  EXPECT_TRUE(CallBulk(&replica, BulkMethod::kPull, pull)->payload ==
+              CallBulk(&host.handler, BulkMethod::kPull, pull)->payload);
 }
 
 TEST(NoReplicaTest, AServerThatCallsNoOthersRefuses) {

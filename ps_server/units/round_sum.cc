@@ -1,7 +1,5 @@
 #include "ps_server/units/round_sum.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "core/optim/accumulate.h"
 
@@ -9,16 +7,6 @@ namespace keelson {
 
 std::string RoundId::ToString() const {
   return absl::StrCat("round ", round, ", attempt ", attempt);
-}
-
-RoundSum::RoundSum(const RoundId& id, absl::Span<const float> elements, double weights,
-                   uint32_t contributions)
-    : id_(id),
-      whole_(true),
-      sum_(static_cast<int64_t>(elements.size())),
-      weights_(weights),
-      contributions_(contributions) {
-  std::copy(elements.begin(), elements.end(), sum_.data());
 }
 
 void RoundSum::Add(const WireGradient& gradient, float weight) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "absl/types/span.h"
 #include "core/optim/optimizer.h"
@@ -36,8 +37,12 @@ class RoundSum {
   RoundSum(const RoundId& id, int64_t elements) : id_(id), sum_(elements) {}
   // What another sum had that was whole: its elements, and how many contributions with what sum of
   // weights.
-  RoundSum(const RoundId& id, absl::Span<const float> elements, double weights,
-           uint32_t contributions);
+  RoundSum(const RoundId& id, AlignedBuffer elements, double weights, uint32_t contributions)
+      : id_(id),
+        whole_(true),
+        sum_(std::move(elements)),
+        weights_(weights),
+        contributions_(contributions) {}
 
   const RoundId& id() const { return id_; }
   uint32_t contributions() const { return contributions_; }

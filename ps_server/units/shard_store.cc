@@ -245,12 +245,25 @@ absl::Status ShardStore::CommitRound(const RoundId& round, uint32_t contribution
   return absl::OkStatus();
 }
 
-absl::Status ShardStore::ReadSums(const RoundId& round, uint32_t contributions,
-                                  absl::FunctionRef<void(const RoundSum& sum)> read,
-                                  absl::FunctionRef<absl::Status()> pass_on) const {
+std::vector<int64_t> ShardStore::BlockSizes() const {
+  std::vector<int64_t> sizes;
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    for (size_t b = 0; b < blocks_[i].size(); ++b) {
+      sizes.push_back(BlockElements(partitions_[i], static_cast<int64_t>(b)));
+    }
+  }
+  return sizes;
+}
+
+absl::Status ShardStore::ReadSums(const RoundId& round, uint32_t contributions, size_t first,
+                                  size_t count,
+                                  absl::FunctionRef<void(const RoundSum& sum)> read) const {
   RETURN_IF_ERROR(MayCommit(round, contributions));
+  size_t number = 0;
   for (const auto& blocks : blocks_) {
     for (const std::unique_ptr<Block>& block : blocks) {
+      const size_t at = number++;
+      if (at < first || at >= first + count) continue;
       bool found = false;
       block->ReadSum(round, [&](const RoundSum* sum) {
         found = sum != nullptr;
@@ -260,26 +273,21 @@ absl::Status ShardStore::ReadSums(const RoundId& round, uint32_t contributions,
         return absl::FailedPreconditionError(
             absl::StrCat(round.ToString(), ": it is over, or was begun again"));
       }
-      RETURN_IF_ERROR(pass_on());
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status ShardStore::TakeSums(
-    const RoundId& round,
-    absl::FunctionRef<absl::StatusOr<std::unique_ptr<RoundSum>>(int64_t elements)> next) {
+absl::Status ShardStore::TakeSums(const RoundId& round,
+                                  std::vector<std::unique_ptr<RoundSum>> sums) {
   const PushScope scope(this);
   {
     MutexLock lock(&round_mu_);
     RETURN_IF_ERROR(EnterRoundLocked(round));
   }
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    for (size_t b = 0; b < blocks_[i].size(); ++b) {
-      const int64_t elements = BlockElements(partitions_[i], static_cast<int64_t>(b));
-      ASSIGN_OR_RETURN(std::unique_ptr<RoundSum> sum, next(elements));
-      blocks_[i][b]->TakeSum(std::move(sum));
-    }
+  size_t number = 0;
+  for (const auto& blocks : blocks_) {
+    for (const std::unique_ptr<Block>& block : blocks) block->TakeSum(std::move(sums[number++]));
   }
   return absl::OkStatus();
 }

@@ -163,18 +163,16 @@ class ShardStore {
   // What CommitRound would return. Waits for nothing.
   absl::Status MayCommit(const RoundId& round, uint32_t contributions) const;
 
-  // Calls `read` with the sum of each block, in the order of the placement, under the block's lock,
-  // and then `pass_on` without it. What MayCommit has found complete stays so until the round is
-  // committed or begun again. Errors of MayCommit and `pass_on`.
-  absl::Status ReadSums(const RoundId& round, uint32_t contributions,
-                        absl::FunctionRef<void(const RoundSum& sum)> read,
-                        absl::FunctionRef<absl::Status()> pass_on) const;
-  // Replaces what the blocks have of any round by these sums, which `next` yields with as many
-  // elements as it is asked for. FAILED_PRECONDITION: the round is over (EnterRound). Errors of
-  // `next`.
-  absl::Status TakeSums(
-      const RoundId& round,
-      absl::FunctionRef<absl::StatusOr<std::unique_ptr<RoundSum>>(int64_t elements)> next);
+  // The elements of each block, in the order of the placement.
+  std::vector<int64_t> BlockSizes() const;
+  // Calls `read` with the sums of these blocks, numbered in that order, each under its block's
+  // lock. What MayCommit has found complete stays so until the round is committed or begun again.
+  // Errors of MayCommit.
+  absl::Status ReadSums(const RoundId& round, uint32_t contributions, size_t first, size_t count,
+                        absl::FunctionRef<void(const RoundSum& sum)> read) const;
+  // Replaces what the blocks have of any round by these sums, one of each block.
+  // FAILED_PRECONDITION: the round is over (EnterRound).
+  absl::Status TakeSums(const RoundId& round, std::vector<std::unique_ptr<RoundSum>> sums);
 
   // Counts the round as committed, if it is newer than those that are: other shards have it, and
   // this one has lost its pushes, or its values are from before it.

@@ -71,10 +71,10 @@ absl::Status FaultyParameterControl::ReadShard(const v1::ReadShardRequest& reque
 }
 
 absl::Status FaultyParameterControl::ReadRound(const v1::ReadRoundRequest& request,
-                                               RoundSink sink) {
-  v1::RoundChunk none;
+                                               ByteRope* part) {
+  v1::RoundPart none;
   return Call(request, &none, [&] {
-    return server_ == nullptr ? absl::OkStatus() : server_->ReadRound(request, sink);
+    return server_ == nullptr ? absl::OkStatus() : server_->ReadRound(request, part);
   });
 }
 

@@ -104,7 +104,7 @@ TEST(PeerErrorsTest, ServerOfAnotherBuild) {
   const auto server = Serve(job, PsTask(0), &old);
   job.Start(kChiefTask);
   ExpectTaskError(&job, kChiefTask, kPermanent,
-                  {"ps-0", job.Address(PsTask(0)), "expected message protocol 8, found none"});
+                  {"ps-0", job.Address(PsTask(0)), "expected message protocol 9, found none"});
 }
 
 TEST(PeerErrorsTest, ChiefOfAnotherBuild) {
@@ -114,7 +114,7 @@ TEST(PeerErrorsTest, ChiefOfAnotherBuild) {
   for (const Task& task : {WorkerTask(0), kEvaluatorTask}) {
     job.Start(task);
     ExpectTaskError(&job, task, kPermanent,
-                    {job.Address(kChiefTask), "expected message protocol 8, found none"});
+                    {job.Address(kChiefTask), "expected message protocol 9, found none"});
   }
 }
 
@@ -131,7 +131,7 @@ TEST(PeerErrorsTest, CallersOfAnotherBuild) {
   v1::ShardStatus status;
   const grpc::Status refused = stub->Attend(&context, {}, &status);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_NE(refused.error_message().find("expected message protocol 8, found none"),
+  EXPECT_NE(refused.error_message().find("expected message protocol 9, found none"),
             std::string::npos);
   job.WaitForLog(PsTask(0), "refused Attend of ");
 }

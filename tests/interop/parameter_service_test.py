@@ -23,7 +23,7 @@ VARIABLES = (("dense/kernel", (3, 5)), ("dense/scale", (4,)))
 # (partition, block, elements).
 BLOCKS = ((0, 0, 8), (0, 1, 7), (1, 0, 4))
 TOKEN = "the-token-of-the-job"
-PROTOCOL = "8"
+PROTOCOL = "9"
 WORKER = 1000
 SECRET = 0x5EC2E7
 ELEMENTS = sum(elements for _, _, elements in BLOCKS)

@@ -240,7 +240,7 @@ absl::Status SimParameterControl::Forward(
       network_->Call(caller_, route_.node, what, timeout, [message, method](SimProcess* callee) {
         return (callee->control->*method)(message->first, &message->second);
       });
-  if (status.ok()) *response = message->second;
+  if (status.ok()) *response = std::move(message->second);
   return status;
 }
 
@@ -407,9 +407,8 @@ absl::Status SimParameterControl::ReadShard(const v1::ReadShardRequest& request,
   return Read<v1::InitializeChunk>("ReadShard", &ParameterControl::ReadShard, request, sink,
                                    kFileTimeout);
 }
-absl::Status SimParameterControl::ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) {
-  return Read<v1::RoundChunk>("ReadRound", &ParameterControl::ReadRound, request, sink,
-                              ReplicaTimeout());
+absl::Status SimParameterControl::ReadRound(const v1::ReadRoundRequest& request, ByteRope* part) {
+  return Forward("ReadRound", &ParameterControl::ReadRound, request, part, ReplicaTimeout());
 }
 absl::Status SimParameterControl::GetStatus(const v1::GetShardStatusRequest& request,
                                             v1::ShardStatus* response) {

@@ -252,7 +252,7 @@ class SimParameterControl : public ParameterControl {
                               v1::ReplicateRoundResponse* response) override;
   // The messages of these, too, arrive when all were sent.
   absl::Status ReadShard(const v1::ReadShardRequest& request, ShardSink sink) override;
-  absl::Status ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) override;
+  absl::Status ReadRound(const v1::ReadRoundRequest& request, ByteRope* part) override;
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                          v1::ShardStatus* response) override;
   absl::Status FindChief(const v1::FindChiefRequest& request,

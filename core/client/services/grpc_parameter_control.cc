@@ -15,6 +15,7 @@
 #include "core/rpc/grpc_status.h"
 #include "core/rpc/memory_caller.h"
 #include "core/rpc/protocol.h"
+#include "core/wire/round_part.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
 namespace keelson {
@@ -142,9 +143,19 @@ class GrpcParameterControl : public ParameterControl {
   absl::Status ReadShard(const v1::ReadShardRequest& request, ShardSink sink) override {
     return Read<v1::InitializeChunk>(&ParameterStub::ReadShard, request, kFileTimeout, sink);
   }
-  absl::Status ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) override {
-    return Read<v1::RoundChunk>(&ParameterStub::ReadRound, request,
-                                std::min(deadlines_.commit, kLongestReplicaTimeout), sink);
+  absl::Status ReadRound(const v1::ReadRoundRequest& request, ByteRope* part) override {
+    const absl::Duration timeout = std::min(deadlines_.commit, kLongestReplicaTimeout);
+    const std::optional<absl::Status> status =
+        memory_.Call("/keelson.v1.ParameterService/ReadRound", request, part, timeout);
+    if (status.has_value()) return absl::IsCancelled(*status) ? GivenUp() : *status;
+    v1::RoundPart received;
+    // The server checks the protocol of calls that it serves as bytes.
+    RETURN_IF_ERROR(Call(&ParameterStub::ReadRound, request, &received, timeout, /*checks=*/false));
+    ByteRope bytes;
+    bytes.AppendOwned(EncodeRoundPart({received.blocks(), received.payload().size()}));
+    bytes.AppendOwned(std::move(*received.mutable_payload()));
+    *part = std::move(bytes);
+    return absl::OkStatus();
   }
   absl::Status ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
                               v1::ShardStatus* response) override {

@@ -95,8 +95,8 @@ absl::Status MovingControl::ReadShard(const v1::ReadShardRequest& request, Shard
   return Call(&ParameterControl::ReadShard, request, sink);
 }
 
-absl::Status MovingControl::ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) {
-  return Call(&ParameterControl::ReadRound, request, sink);
+absl::Status MovingControl::ReadRound(const v1::ReadRoundRequest& request, ByteRope* part) {
+  return Call(&ParameterControl::ReadRound, request, part);
 }
 
 absl::Status MovingControl::GetStatus(const v1::GetShardStatusRequest& request,

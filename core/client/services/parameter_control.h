@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/wire/byte_rope.h"
 #include "keelson/v1/parameter_service.pb.h"
 
 namespace keelson {
@@ -57,8 +58,9 @@ class ParameterControl {
   virtual absl::Status ReadShard(const v1::ReadShardRequest& request, ShardSink sink) {
     return NoReplicas();
   }
-  using RoundSink = absl::FunctionRef<absl::Status(v1::RoundChunk chunk)>;
-  virtual absl::Status ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) {
+  // The bytes of a v1::RoundPart (core/wire/round_part.h). Drop them soon: there may be room for
+  // few of them.
+  virtual absl::Status ReadRound(const v1::ReadRoundRequest& request, ByteRope* part) {
     return NoReplicas();
   }
 

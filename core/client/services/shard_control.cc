@@ -62,8 +62,8 @@ absl::Status ShardControl::ReadShard(const v1::ReadShardRequest& request, ShardS
   return host_->ReadShard(Named(request), sink);
 }
 
-absl::Status ShardControl::ReadRound(const v1::ReadRoundRequest& request, RoundSink sink) {
-  return host_->ReadRound(Named(request), sink);
+absl::Status ShardControl::ReadRound(const v1::ReadRoundRequest& request, ByteRope* part) {
+  return host_->ReadRound(Named(request), part);
 }
 
 absl::Status ShardControl::GetStatus(const v1::GetShardStatusRequest& request,
