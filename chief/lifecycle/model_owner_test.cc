@@ -1,10 +1,12 @@
 #include "chief/lifecycle/model_owner.h"
 
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file_system_testing.h"
 #include "core/checkpoint/job_file.h"
+#include "core/config/shard_layout.h"
 #include "core/config/train_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -44,6 +46,24 @@ class ModelOwnerTest : public testing::Test {
     const auto owner = TakeModelDirectory(context_, options, &files_, &clock_, &stop_);
     if (owner.ok()) (*owner)->NoteConfigInUse();
     return owner.status();
+  }
+
+  static v1::TrainConfig WithATable() {
+    v1::TrainConfig config = *ParseTrainConfig(
+        "model { features { name: 'ids' bag {} } tables { name: 'user_table' dim: 4 } "
+        "layers { inputs: 'ids' embedding_bag { table: 'user_table' } } layers { dense { units: 2 "
+        "} } "
+        "loss { kind: SOFTMAX_CROSS_ENTROPY } } optimizer { sgd {} } learning_rate { base: .1 } "
+        "train { batch_size: 8 max_steps: 9 } checkpoint { model_dir: '/model' save_steps: 3 }",
+        "with a table");
+    EXPECT_EQ(FinalizeTrainConfig(&config), absl::OkStatus());
+    return config;
+  }
+  static void AddGroup(const std::string& variables, PlacementGroup::Place on,
+                       v1::TrainConfig* config) {
+    PlacementGroup* const group = config->mutable_placement()->add_groups();
+    group->set_variables(variables);
+    group->set_on(on);
   }
 
   void AddSnapshot() {
@@ -119,6 +139,36 @@ TEST_F(ModelOwnerTest, AModelMayBeTrainedForLonger) {
   config.mutable_train()->set_max_steps(config.train().max_steps() + 100);
   Configure(config);
   EXPECT_EQ(TakeAndEnd(), absl::OkStatus());
+}
+
+// A snapshot restores wherever its variables are, so the placement is not what was trained.
+TEST_F(ModelOwnerTest, AModelMayBeTrainedOnWhereItsVariablesArePlacedOtherwise) {
+  const v1::TrainConfig on_servers = WithATable();
+  Configure(on_servers);
+  v1::TrainConfig hybrid = on_servers;
+  AddGroup("*table*", PlacementGroup::PS, &hybrid);
+  AddGroup("*", PlacementGroup::WORKERS, &hybrid);
+  v1::TrainConfig kernels_on_workers = on_servers;
+  AddGroup("*kernel", PlacementGroup::WORKERS, &kernels_on_workers);
+  ASSERT_EQ(TakeAndTrain(), absl::OkStatus());
+  AddSnapshot();
+  for (const v1::TrainConfig& config : {hybrid, kernels_on_workers, hybrid, on_servers}) {
+    ASSERT_NE(ConfigHash(config), context_.config_hash);
+    Configure(config);
+    EXPECT_EQ(TakeAndTrain(), absl::OkStatus());
+  }
+}
+
+TEST_F(ModelOwnerTest, AnotherPlacementHidesNoOtherDifference) {
+  ASSERT_EQ(TakeAndTrain(), absl::OkStatus());
+  AddSnapshot();
+  v1::TrainConfig config = context_.config;
+  AddGroup("*kernel", PlacementGroup::WORKERS, &config);
+  config.mutable_learning_rate()->set_base(0.5);
+  Configure(config);
+  const absl::Status status = TakeAndEnd();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("learning_rate.base"));
 }
 
 TEST_F(ModelOwnerTest, ADirectoryWithoutSnapshotsTakesAnyConfiguration) {
