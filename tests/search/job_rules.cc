@@ -99,9 +99,11 @@ void JobRules::NoteHostCall(size_t shard, const SimProcess& host, absl::string_v
   copies_.NoteCall(shard, host.group, host.node == scenario_.HomeOf(shard), what, done);
 }
 
-void JobRules::NoteLostHost(const SimProcess& host) {
+void JobRules::NoteLost(const SimProcess& process) {
+  if (!scenario_.collective && !scenario_.hybrid) return;
+  if (copies_.NoteLost(process.group, process.node == 0)) lost_host_ = true;
   // Replicas get updates that come with rounds.
-  if (copies_.NoteLost(host.group, host.node == 0) || modes_.changes()) lost_shard_ = true;
+  if (modes_.changes() && scenario_.HostsShard(process.node)) lost_host_ = true;
 }
 
 int64_t JobRules::NoteExecution(const SimProcess& callee, absl::string_view what,
@@ -153,7 +155,11 @@ std::string JobRules::CheckTable(const BundleReader& snapshot) const {
   if (!counts.ok()) return counts.status().ToString();
   // A common row has lost what it counted before it expired.
   if (scenario_.job.expire_after > 0) return "";
-  return CheckShardSums(snapshot, *counts, records, scenario_.servers);
+  return CheckShardSums(
+      snapshot, *counts, records, scenario_.shards(),
+      [this](const std::string& variable, double sum) {
+        return static_cast<double>(CountOf(scenario_.job, variable, static_cast<float>(sum)));
+      });
 }
 
 void JobRules::CheckRead(const std::vector<float>& rows) {
@@ -182,7 +188,7 @@ void JobRules::CheckInitialize(size_t shard, const v1::InitializeShardRequest& r
   if (committed_ && !request.has_restore_step()) {
     violate_("initial: a shard is given initial values although a snapshot was committed");
   }
-  if (!scenario_.collective || !Trained() || lost_shard_) return;
+  if (!scenario_.IsHostedShard(shard) || !Trained() || lost_host_) return;
   violate_(absl::StrCat("copies: shard ", shard,
                         " is made anew although no process has taken its only copy away"));
 }
@@ -284,13 +290,18 @@ std::string JobRules::CheckSlots(const BundleReader& snapshot) const {
   return "";
 }
 
+bool JobRules::MayBeLost(absl::string_view counts) const {
+  if (!scenario_.hybrid) return lost_server_ || lost_host_;
+  return absl::StartsWith(counts, kRecordTable) ? lost_server_ : lost_host_;
+}
+
 bool JobRules::MayExpire(const std::string& counts) const {
   return scenario_.job.expire_after > 0 && absl::StartsWith(counts, kRecordTable);
 }
 
 void JobRules::CheckCount(const std::string& variable, size_t record, float count) {
   const bool once = scenario_.job.mode == RecordMode::kSynchronous;
-  const float least = lost_shard_ || MayExpire(variable) ? 0 : 1;
+  const float least = MayBeLost(variable) || MayExpire(variable) ? 0 : 1;
   const float most = once ? 1 : static_cast<float>(computed_[record]);
   if (count >= least && count <= most) return;
   violate_(absl::StrCat("counts: record ", record, " counts ", count, " times in ", variable,
@@ -311,7 +322,7 @@ void JobRules::CheckEnd() {
   if (!reader.ok()) return violate_(absl::StrCat("snapshot: ", reader.status().ToString()));
   const auto all_counts = ReadCounts(**reader);
   if (!all_counts.ok()) return violate_(absl::StrCat("snapshot: ", all_counts.status().ToString()));
-  if (scenario_.job.slots && !lost_shard_) {
+  if (scenario_.job.slots && !lost_server_ && !lost_host_) {
     const std::string wrong = CheckSlots(**reader);
     if (!wrong.empty()) violate_(absl::StrCat("counts: ", wrong));
   }
@@ -344,7 +355,7 @@ void JobRules::CheckChanged(const std::string& variable, const std::vector<float
   const auto rate = static_cast<float>(config_.learning_rate().base());
   const float expected = rate * static_cast<float>(config_.train().max_steps());
   const float sum = std::accumulate(counts.begin(), counts.end(), 0.0f);
-  const bool lacks = !lost_shard_ && !MayExpire(variable) && sum < expected;
+  const bool lacks = !MayBeLost(variable) && !MayExpire(variable) && sum < expected;
   if (lacks || (modes_.synchronous() && sum > expected)) {
     violate_(absl::StrCat("counts: all records together count ", sum, " in ", variable,
                           ", expected ", expected));

@@ -62,11 +62,14 @@ class JobRules {
   // A worker has read rows of the table, as RecordWork::read says.
   void CheckRead(const std::vector<float>& rows);
   // A server has ended, and with it the steps since the snapshot of which its shard was restored.
-  void NoteLostShard() { lost_shard_ = true; }
-  // A call of the chief about a shard of a collective cluster has ended (SimControlWatch).
+  void NoteLostServer() { lost_server_ = true; }
+  // The same of the shard of a host.
+  void NoteLostShard() { lost_host_ = true; }
+  // A call of the chief about the shard of a host has ended (SimControlWatch).
   void NoteHostCall(size_t shard, const SimProcess& host, absl::string_view what, bool done);
-  // A process of a collective cluster has ended, with what only it had.
-  void NoteLostHost(const SimProcess& host);
+  // A process has ended, or is out of reach for good, with what only it had as the chief or as a
+  // host of shards.
+  void NoteLost(const SimProcess& process);
   void NoteEvaluation(const EvaluationRecord& record);
   // What a chief or an evaluator is about to send.
   void CheckInitialize(size_t shard, const v1::InitializeShardRequest& request);
@@ -104,6 +107,8 @@ class JobRules {
   // Those of the records in all that has counted until the end, by its name.
   absl::StatusOr<std::map<std::string, std::vector<float>>> ReadCounts(
       const BundleReader& snapshot) const;
+  // Whether steps of what counts under this name, a variable or part of the table, may be lost.
+  bool MayBeLost(absl::string_view counts) const;
   // Whether what counts under this name is in rows that expire.
   bool MayExpire(const std::string& counts) const;
   void CheckCount(const std::string& variable, size_t record, float count);
@@ -130,7 +135,8 @@ class JobRules {
   bool committed_ = false;
   std::string restorable_;  // the one that could be opened at the last look
   bool durable_ = false;    // and is there after a power cut
-  bool lost_shard_ = false;
+  bool lost_server_ = false;
+  bool lost_host_ = false;
 };
 
 }  // namespace keelson

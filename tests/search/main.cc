@@ -104,6 +104,7 @@ struct Tally {
   std::map<std::string, int64_t> violations;  // by rule
   int64_t schedules = 0;
   int64_t collective = 0;
+  int64_t hybrid = 0;
   int64_t choices = 0;
   absl::Duration virtual_time;
   int64_t broken = 0;
@@ -113,7 +114,9 @@ struct Tally {
 void Add(uint64_t seed, const Verdict& verdict, const std::vector<std::string>& open,
          absl::Duration after, Tally* tally) {
   ++tally->schedules;
-  if (MakeScenario(seed, 0).collective) ++tally->collective;
+  const Scenario scenario = MakeScenario(seed, 0);
+  if (scenario.collective) ++tally->collective;
+  if (scenario.hybrid) ++tally->hybrid;
   tally->choices += verdict.choices;
   tally->virtual_time += verdict.time;
   if (verdict.violation.empty()) return;
@@ -139,7 +142,8 @@ void Print(const Tally& tally, absl::Duration duration) {
               static_cast<double>(tally.schedules) / seconds,
               static_cast<double>(tally.choices) / seconds,
               absl::FormatDuration(absl::Trunc(tally.virtual_time, absl::Seconds(1))).c_str());
-  std::printf("%ld schedules were of collective clusters\n", static_cast<long>(tally.collective));
+  std::printf("%ld schedules were of collective clusters, %ld of hybrid ones\n",
+              static_cast<long>(tally.collective), static_cast<long>(tally.hybrid));
   std::printf("schedules: %ld, violations: %ld, open ones: %ld\n",
               static_cast<long>(tally.schedules), static_cast<long>(tally.broken),
               static_cast<long>(tally.known));

@@ -12,13 +12,14 @@
 namespace keelson {
 namespace {
 
-constexpr const char* kNames[] = {"any",    "points", "commits",  "cuts", "members",
-                                  "chiefs", "drains", "restarts", "hosts"};
+constexpr const char* kNames[] = {"any",    "points", "commits",  "cuts",  "members",
+                                  "chiefs", "drains", "restarts", "hosts", "hybrid"};
 
 using Kind = SimFault::Kind;
 using When = SimPoint::When;
 
 constexpr uint64_t kHostsDice = 0x27d4eb2f165667c5;
+constexpr uint64_t kHybridProfileDice = 0x2127599bf4325c37;
 
 // Who reaches a point.
 enum class At { kChief, kServer, kWorker, kWriter };  // server: or host of a shard
@@ -411,9 +412,10 @@ std::vector<SimFault> DrawRestarts(const Scenario& scenario, Dice* dice) {
   return faults;
 }
 
-// A host of a collective cluster ends, stands still or is cut off.
+// The chief, a server or a host ends, stands still or is cut off.
 SimFault HostFault(const Occasion& occasion, const Scenario& scenario, Dice* dice) {
-  size_t node = dice->Index(scenario.shards());
+  const size_t processes = 1 + scenario.servers + scenario.workers;
+  size_t node = dice->Index(processes);
   if (occasion.trigger.has_value() && !dice->OnceIn(4)) node = occasion.trigger->node;
   switch (dice->Roll(0, 9)) {
     case 0:
@@ -421,8 +423,7 @@ SimFault HostFault(const Occasion& occasion, const Scenario& scenario, Dice* dic
     case 1:
       return FaultAt(occasion, Kind::kStop, node, dice);
     case 2:
-      return LinkFault(occasion, node,
-                       (node + Draw(1, scenario.shards() - 1, dice)) % scenario.shards(), dice);
+      return LinkFault(occasion, node, (node + Draw(1, processes - 1, dice)) % processes, dice);
     case 3:
       return FaultAt(occasion, node == 0 ? Kind::kReplace : Kind::kFreeze, node, dice);
     default:
@@ -439,7 +440,9 @@ std::vector<SimFault> DrawHosts(const Scenario& scenario, Dice* dice) {
   if (dice->OnceIn(8)) {
     // A host that leaves by itself.
     faults.front().kind = Kind::kStop;
-    if (faults.front().node == 0) faults.front().node = Draw(1, scenario.workers, dice);
+    if (!scenario.HostsShard(faults.front().node) || faults.front().node == 0) {
+      faults.front().node = Draw(1 + scenario.servers, scenario.workers, dice);
+    }
     if (!dice->OnceIn(3)) return faults;
   }
   if (dice->OnceIn(2)) return faults;
@@ -463,7 +466,7 @@ std::vector<SimFault> DrawHosts(const Scenario& scenario, Dice* dice) {
 void AdaptHosts(Dice* dice, Scenario* scenario) {
   RecordJob& job = scenario->job;
   if (!dice->OnceIn(8)) job.mode = RecordMode::kSynchronous;
-  job.slots = job.mode == RecordMode::kSynchronous;
+  job.slots = job.mode == RecordMode::kSynchronous && !job.table;
   job.replicas = scenario->workers > 1 && dice->OnceIn(2) ? 4 : 2;
   job.records = 4 * dice->Roll(6, 14);
   scenario->evaluators = 0;
@@ -485,8 +488,9 @@ std::optional<FaultProfile> ParseFaultProfile(absl::string_view name) {
 }
 
 FaultProfile DrawProfile(uint64_t seed) {
-  // The other seeds are what they are whatever this share is.
+  // The other seeds are what they are whatever these shares are.
   if (Dice(seed ^ kHostsDice).OnceIn(6)) return FaultProfile::kHosts;
+  if (Dice(seed ^ kHybridProfileDice).OnceIn(8)) return FaultProfile::kHybrid;
   constexpr FaultProfile kProfiles[] = {
       FaultProfile::kAny,     FaultProfile::kAny,     FaultProfile::kAny,    FaultProfile::kPoints,
       FaultProfile::kPoints,  FaultProfile::kCuts,    FaultProfile::kCuts,   FaultProfile::kCommits,
@@ -505,7 +509,9 @@ void AdaptJob(FaultProfile profile, Dice* dice, Scenario* scenario) {
   }
   const bool rounds = profile == FaultProfile::kCommits || profile == FaultProfile::kDrains;
   if (rounds && !dice->OnceIn(8)) scenario->job.mode = RecordMode::kSynchronous;
-  if (profile == FaultProfile::kHosts) return AdaptHosts(dice, scenario);
+  if (profile == FaultProfile::kHosts || profile == FaultProfile::kHybrid) {
+    return AdaptHosts(dice, scenario);
+  }
   if (profile != FaultProfile::kPoints && scenario->servers == 1) {
     scenario->servers = static_cast<size_t>(dice->Roll(1, 3));
   }
@@ -535,6 +541,7 @@ std::vector<SimFault> DrawFaults(FaultProfile profile, const Scenario& scenario,
     case FaultProfile::kRestarts:
       return DrawRestarts(scenario, dice);
     case FaultProfile::kHosts:
+    case FaultProfile::kHybrid:
       return DrawHosts(scenario, dice);
   }
   return {};

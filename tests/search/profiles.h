@@ -23,6 +23,7 @@ enum class FaultProfile {
   kDrains,    // servers are drained, and messages to them lost
   kRestarts,  // all start again while storage fails
   kHosts,     // hosts of a collective cluster end at points of steps, replicas and moves
+  kHybrid,    // the same of chief, servers and hosts of a hybrid cluster
 };
 
 // "commits"

@@ -367,6 +367,12 @@ std::string CopiesOf(const RecordJob& job) {
                       " }");
 }
 
+std::string PlacementOf(const RecordJob& job) {
+  if (!job.hybrid) return "";
+  return absl::StrCat(" placement { groups { variables: \"", kRecordTable,
+                      "\" on: PS } groups { variables: \"*\" on: WORKERS } }");
+}
+
 // The mean of a step's gradients is added as often as it has some.
 std::string RateText(const RecordJob& job) {
   return job.slots ? absl::StrFormat("%.9g", SlottedRate(job)) : absl::StrCat(RecordRate(job));
@@ -404,7 +410,7 @@ v1::TrainConfig RecordConfig(const RecordJob& job, const std::string& model_dir)
                    " seed: 7 summary_steps: 5 } checkpoint { model_dir: \"", model_dir,
                    "\" save_steps: ", job.save_steps, " keep_max: 2 full_every: ", job.full_every,
                    " } transfer { depth: ", job.depth, " } consistency { mode { ", ModeOf(job),
-                   " } }", CopiesOf(job),
+                   " } }", CopiesOf(job), PlacementOf(job),
                    job.table ? absl::StrCat(" initial_values { groups { variables: \"",
                                             kRecordTable, "\" constant {} } }")
                              : "");

@@ -42,7 +42,9 @@ struct RecordJob {
   // A step adds twice as much to each variable as to the one before it, in the order of
   // RecordVariables, so that none can be taken for another one.
   bool distinct = false;
-  // Of a collective cluster.
+  // Tables are placed on servers, all else on workers.
+  bool hybrid = false;
+  // Of clusters whose workers host shards.
   v1::CollectiveConfig::Replicas copies = v1::CollectiveConfig::AUTO;
 };
 

@@ -115,10 +115,11 @@ std::string CheckSums(const std::map<std::string, double>& sums) {
   return "";
 }
 
-std::string CheckShardSums(const BundleReader& snapshot, const std::vector<RowCounts>& counts,
-                           int64_t records, size_t servers) {
-  for (size_t s = 0; s < servers; ++s) {
-    const std::string name = ShardStateName(s, servers);
+std::string CheckShardSums(
+    const BundleReader& snapshot, const std::vector<RowCounts>& counts, int64_t records,
+    size_t shards, const std::function<double(const std::string& variable, double sum)>& count_of) {
+  for (size_t s = 0; s < shards; ++s) {
+    const std::string name = ShardStateName(s, shards);
     const absl::StatusOr<std::string> bytes = snapshot.ReadString(name);
     if (!bytes.ok()) return bytes.status().ToString();
     const absl::StatusOr<v1::ShardState> state = ParseShardState(*bytes, snapshot.prefix(), name);
@@ -129,7 +130,7 @@ std::string CheckShardSums(const BundleReader& snapshot, const std::vector<RowCo
       std::vector<float> values(static_cast<size_t>(records));
       const absl::Status read = snapshot.ReadElements(variable, 0, absl::MakeSpan(values));
       if (!read.ok()) return read.ToString();
-      sums[variable] = std::accumulate(values.begin(), values.end(), 0.0);
+      sums[variable] = count_of(variable, std::accumulate(values.begin(), values.end(), 0.0));
     }
     for (size_t p = 0; p < counts.size(); ++p) {
       const uint32_t partition = kCountedPartitions[p];

@@ -3,7 +3,9 @@
 #define KEELSON_TESTS_SEARCH_RECORD_ROWS_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -61,9 +63,11 @@ class RecordRows {
 // wrong; empty: nothing.
 std::string CheckSums(const std::map<std::string, double>& sums);
 
-// CheckSums of each shard of a snapshot of the record model with a table.
-std::string CheckShardSums(const BundleReader& snapshot, const std::vector<RowCounts>& counts,
-                           int64_t records, size_t servers);
+// CheckSums of each of the `shards` of a snapshot of the record model with a table. `count_of` says
+// how much the sum of a variable's elements counts.
+std::string CheckShardSums(
+    const BundleReader& snapshot, const std::vector<RowCounts>& counts, int64_t records,
+    size_t shards, const std::function<double(const std::string& variable, double sum)>& count_of);
 
 // What a worker has read of the rows of IdsOf, [ids, kRecordTableDim]: all elements of a row are
 // equal, whole multiples of `unit`, and an own row counts no more than the common one of its

@@ -100,7 +100,8 @@ class RecordRowsTest : public testing::Test {
     const std::unique_ptr<BundleReader> reader = Written();
     const auto counts = records_.ReadCounts(*reader, 1);
     if (!counts.ok()) return counts.status().ToString();
-    return CheckShardSums(*reader, *counts, kRecords, 1);
+    return CheckShardSums(*reader, *counts, kRecords, 1,
+                          [](const std::string&, double sum) { return sum; });
   }
 
   // The rows of the first counted partition, whose common row is `common()`.

@@ -49,7 +49,7 @@ SimRoles::SimRoles(const Surroundings& around)
 
 absl::Status SimRoles::Run(SimProcess* process) {
   if (process->node == 0) return RunChief(process);
-  if (scenario_.HostsShard(process->node) && scenario_.collective) return RunHost(process);
+  if (scenario_.HostsShard(process->node)) return RunHost(process);
   if (scenario_.IsServer(process->node)) return RunServer(process);
   if (scenario_.IsWorker(process->node)) return RunWorker(process);
   return RunEvaluator(process);
@@ -104,7 +104,8 @@ ServerGroup::Server SimRoles::PlaceOf(SimProcess* chief, ShardHandlers* own, siz
                                       size_t node) {
   SimParameterControl::Route route = {node};
   const std::string name = scenario_.NameOf(node);
-  if (scenario_.collective) route.deadlines = HostDeadlines();
+  const bool hosted = scenario_.IsHostedShard(shard);
+  if (hosted) route.deadlines = HostDeadlines();
   if (node == chief->node) route.own = own->at(shard);
   SimControlWatch watch;
   watch.on_initialize = [this, shard](const v1::InitializeShardRequest& request) {
@@ -113,7 +114,7 @@ ServerGroup::Server SimRoles::PlaceOf(SimProcess* chief, ShardHandlers* own, siz
   watch.on_heartbeat = [this](const v1::ChiefHeartbeatRequest& request) {
     rules_->CheckPersisted(request);
   };
-  if (!scenario_.collective) {
+  if (!hosted) {
     return {name, name, new SimParameterControl(network_, chief, route, std::move(watch))};
   }
   watch.on_end = [this, chief, shard](const SimProcess* host, absl::string_view what, bool done) {
@@ -135,7 +136,7 @@ std::vector<ServerGroup::Server> SimRoles::ServersOf(SimProcess* chief, ShardHan
   std::vector<ServerGroup::Server> servers;
   for (size_t s = 0; s < scenario_.shards(); ++s) {
     servers.push_back(PlaceOf(chief, own, s, scenario_.HomeOf(s)));
-    if (!scenario_.collective) continue;
+    if (!scenario_.IsHostedShard(s)) continue;
     for (const size_t next : layout.RingFrom(s)) {
       if (next == s) continue;
       servers.back().others.push_back(PlaceOf(chief, own, s, scenario_.HomeOf(next)));
@@ -164,7 +165,7 @@ absl::Status SimRoles::RunChief(SimProcess* process) {
   options.variables = spec.variables;
   options.tables = *TablesWithInitialValues(config_.initial_values(), spec.variables, spec.tables);
   options.train_records = scenario_.job.records;
-  options.replicas = scenario_.collective && WantsReplicas(config_, ClusterOf(0));
+  options.replicas = WantsReplicas(config_, ClusterOf(0));
   options.expects_evaluator = scenario_.evaluators > 0;
   options.address = "chief";
   options.startup_timeout = absl::Minutes(1);
@@ -172,7 +173,8 @@ absl::Status SimRoles::RunChief(SimProcess* process) {
   options.checkpoint_writer =
       scenario_.servers_write ? CheckpointWriter::kServers : CheckpointWriter::kChief;
   options.file_system = files;
-  ShardHandlers* const own = scenario_.collective ? MakeShards(process, new StopSignal()) : nullptr;
+  ShardHandlers* const own =
+      scenario_.HostsShard(0) ? MakeShards(process, new StopSignal()) : nullptr;
   absl::StatusOr<std::unique_ptr<Chief>> chief =
       Chief::Create(std::move(options), ServersOf(process, own), Clock::Real(), stop);
   if (!chief.ok()) return chief.status();
@@ -204,7 +206,7 @@ ShardHandlers* SimRoles::MakeShards(SimProcess* process, StopSignal* end) {
     options.file_system = NewFileSystem(process);
   }
   std::vector<size_t> shards = {process->node - 1};
-  if (scenario_.collective) {
+  if (scenario_.HostsShard(process->node)) {
     const ClusterSpec cluster = ClusterOf(process->node);
     const ShardLayout layout(config_, cluster);
     shards = layout.RingFrom(*layout.HomeAt(cluster.self));
@@ -254,7 +256,7 @@ absl::Status SimRoles::RunServer(SimProcess* process) {
   shards->Linger(DepartureLimits());
   if (!end->raised()) {
     // What its snapshot lacks of a step under way is computed again.
-    if (shards->own()->chief_sign().unsaved) rules_->NoteLostShard();
+    if (shards->own()->chief_sign().unsaved) rules_->NoteLostServer();
     return absl::CancelledError("by a signal");
   }
   // Finish has to be answered.
@@ -284,7 +286,9 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> SimRoles::MakeClient(
     options.names_shards = true;
     options.servers = NameServers(layout, cluster, request.ps_addresses);
     OwnShards own = {scenario_.NameOf(process->node), {}};
-    for (size_t s = 0; s < scenario_.shards(); ++s) own.handlers[s] = own_shards;
+    for (const size_t s : layout.RingFrom(*layout.HomeAt(cluster.self))) {
+      own.handlers[s] = own_shards;
+    }
     const auto first = std::find(nodes.begin(), nodes.end(), process->node);
     // The own shard's calls are made last.
     if (first != nodes.end()) {

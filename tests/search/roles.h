@@ -64,7 +64,7 @@ class SimRoles {
   absl::Status RunServer(SimProcess* process);
   absl::Status RunWorker(SimProcess* process);
   absl::Status RunEvaluator(SimProcess* process);
-  // A worker of a collective cluster, which hosts a shard.
+  // A worker that hosts a shard.
   absl::Status RunHost(SimProcess* process);
   // What the process has of the model; raises `end` when the job is over.
   ShardHandlers* MakeShards(SimProcess* process, StopSignal* end);

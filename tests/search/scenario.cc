@@ -14,8 +14,9 @@ using Kind = SimFault::Kind;
 // A host that leaves takes a chief that is silent for a second for one that has ended
 // (departure.h).
 constexpr absl::Duration kChiefSilence = absl::Milliseconds(400);
-// Of the numbers that say whether a cluster is collective.
+// Of the numbers that say whether a cluster is collective, or hybrid.
 constexpr uint64_t kCollectiveDice = 0x165667b19e3779f9;
+constexpr uint64_t kHybridDice = 0x85ebca77c2b2ae63;
 // How long a replaced process acts beside its successor.
 constexpr absl::Duration kAwake = absl::Seconds(4);
 // Of the numbers that say whether a job has a table, so that they do not depend on others.
@@ -90,7 +91,7 @@ SimFault RollFault(const Scenario& scenario, Dice* dice) {
   }
   // A server that is drained alone is what costs most.
   if (fault.kind == Kind::kStop && dice->Roll(0, 1) == 0) {
-    const size_t holders = scenario.collective ? scenario.workers : scenario.servers;
+    const size_t holders = scenario.collective ? scenario.workers : scenario.shards();
     fault.node = static_cast<size_t>(dice->Roll(1, static_cast<int64_t>(holders)));
   }
   return fault;
@@ -109,6 +110,20 @@ void MakeCollective(Dice* dice, Scenario* scenario) {
   job.distinct = true;
   job.table = false;
   job.expire_after = job.full_every = 0;
+}
+
+// One or two servers, and one to four workers with a shard each.
+void MakeHybrid(Dice* dice, Scenario* scenario) {
+  scenario->hybrid = true;
+  scenario->servers = static_cast<size_t>(dice->Roll(1, 2));
+  scenario->workers = static_cast<size_t>(dice->OnceIn(8) ? 1 : dice->Roll(2, 4));
+  RecordJob& job = scenario->job;
+  const bool two = scenario->workers == 2;
+  if (dice->OnceIn(two ? 2 : 6)) {
+    job.copies = two ? v1::CollectiveConfig::ALWAYS : v1::CollectiveConfig::NEVER;
+  }
+  job.hybrid = job.table = job.distinct = true;
+  job.depth = 1;
 }
 
 std::string WhereOf(const Scenario& scenario, const SimFault& fault) {
@@ -180,17 +195,18 @@ std::string Scenario::NameOf(size_t node) const {
 }
 
 bool Scenario::OnlyAHostLeaves() const {
-  return collective && faults.size() == 1 && faults.front().kind == Kind::kStop &&
-         faults.front().node != 0 && stall == 0 && slow < kChiefSilence;
+  return faults.size() == 1 && faults.front().kind == Kind::kStop && faults.front().node != 0 &&
+         HostsShard(faults.front().node) && trainers() > 1 && stall == 0 && slow < kChiefSilence;
 }
 
 std::string Scenario::ToString() const {
-  const std::string hosts =
-      absl::StrCat(shards(), " hosts with ", CopiesName(job.copies), " replicas");
   std::string text = absl::StrCat(
       "seed ", seed, ": ", ModeName(job.mode), ", ",
-      collective ? hosts : absl::StrCat(servers, " servers, ", workers, " workers"), ", ",
-      evaluators, " evaluators, ", job.records, " records, ", job.replicas, " a step, depth ",
+      servers > 0 ? absl::StrCat(servers, " servers, ") : "",
+      collective || hybrid
+          ? absl::StrCat(trainers(), " hosts with ", CopiesName(job.copies), " replicas")
+          : absl::StrCat(workers, " workers"),
+      ", ", evaluators, " evaluators, ", job.records, " records, ", job.replicas, " a step, depth ",
       job.depth, job.table ? ", a table" : "",
       job.expire_after > 0 ? absl::StrCat(" whose rows expire after ", job.expire_after, " steps")
                            : "",
@@ -233,11 +249,16 @@ Scenario MakeScenario(uint64_t seed, uint64_t faults) {
   if (scenario.job.table && delta_dice.OnceIn(3)) scenario.job.full_every = delta_dice.Roll(2, 5);
   const FaultProfile profile = DrawProfile(seed);
   Dice collective_dice(seed ^ kCollectiveDice);
-  if (profile == FaultProfile::kHosts || collective_dice.OnceIn(6)) {
+  const bool may_be_collective = profile != FaultProfile::kHybrid && collective_dice.OnceIn(6);
+  if (profile == FaultProfile::kHosts || may_be_collective) {
     MakeCollective(&collective_dice, &scenario);
   }
+  Dice hybrid_dice(seed ^ kHybridDice);
+  const bool may_be_hybrid = !scenario.collective && hybrid_dice.OnceIn(8);
+  if (profile == FaultProfile::kHybrid || may_be_hybrid) MakeHybrid(&hybrid_dice, &scenario);
   scenario.profile = FaultProfileName(profile);
-  if (profile == FaultProfile::kHosts) pace = std::max(pace, absl::Seconds(6));
+  if (profile == FaultProfile::kHosts || profile == FaultProfile::kHybrid)
+    pace = std::max(pace, absl::Seconds(6));
   std::vector<SimFault> drawn;
   if (profile == FaultProfile::kAny) {
     const int64_t count = dice.Roll(0, 6);

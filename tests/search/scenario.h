@@ -64,6 +64,8 @@ struct Scenario {
   size_t workers = 1;
   // There are no servers: chief and workers train, and each hosts a shard (docs/collective.md).
   bool collective = false;
+  // The servers hold the table, and the workers, each of which hosts a shard, all else (ADR 0046).
+  bool hybrid = false;
   size_t evaluators = 0;
   // They write and read their parts of snapshots themselves; otherwise the chief does.
   bool servers_write = true;
@@ -83,17 +85,25 @@ struct Scenario {
   absl::Duration faults_end;
 
   // Nodes: the chief, then the servers, then the workers, then the evaluators. `servers` is 0 in
-  // collective clusters.
+  // collective clusters. Of hybrid ones the servers' shards come before the workers'.
   size_t nodes() const { return 1 + servers + workers + evaluators; }
   bool IsServer(size_t node) const { return node > 0 && node <= servers; }
   bool IsWorker(size_t node) const { return node > servers && node <= servers + workers; }
-  size_t shards() const { return collective ? 1 + workers : servers; }
+  size_t shards() const {
+    if (collective) return 1 + workers;
+    return hybrid ? servers + workers : servers;
+  }
   // The node at which a shard is at home.
   size_t HomeOf(size_t shard) const { return collective ? shard : 1 + shard; }
-  bool HostsShard(size_t node) const { return collective ? node <= workers : IsServer(node); }
+  // The process of the node holds a part of the model.
+  bool HasShard(size_t node) const { return IsServer(node) || HostsShard(node); }
+  // It does so beside training, and its shard may be at others, too.
+  bool HostsShard(size_t node) const { return (collective || hybrid) && Trains(node); }
+  bool IsHostedShard(size_t shard) const { return HostsShard(HomeOf(shard)); }
   size_t trainers() const { return workers + (collective ? 1 : 0); }
   bool Trains(size_t node) const { return IsWorker(node) || (collective && node == 0); }
-  // One host is asked to stop, not the leader, and nothing else happens: the leader knows in time.
+  // One host is asked to stop, not the leader, others stay, and nothing else happens: the leader
+  // knows in time.
   bool OnlyAHostLeaves() const;
   bool IsEvaluator(size_t node) const { return node > servers + workers && node < nodes(); }
   // Who asks the chief for other modes, and whom no fault befalls.

@@ -39,6 +39,18 @@ TEST(Search, CollectiveJobsWithoutFaultsBreakNoRule) {
   }
 }
 
+// With servers that hold the table alone, and one to four hosts.
+TEST(Search, HybridJobsWithoutFaultsBreakNoRule) {
+  int found = 0;
+  for (uint64_t seed = 0; found < 6; ++seed) {
+    if (DrawProfile(seed) != FaultProfile::kHybrid) continue;
+    ++found;
+    const Scenario scenario = MakeScenario(seed, 0);
+    EXPECT_TRUE(scenario.hybrid && scenario.job.table);
+    EXPECT_EQ(PlayApart(scenario, false).violation, "") << scenario.ToString();
+  }
+}
+
 // Three hosts, of which the last one is killed, for good, when it has `executed` something.
 Scenario LosingAHost(const std::string& executed, v1::CollectiveConfig::Replicas copies) {
   Scenario scenario = MakeScenario(1, 0);
@@ -63,6 +75,27 @@ Scenario LosingAHost(const std::string& executed, v1::CollectiveConfig::Replicas
 TEST(Search, AJobWithReplicasEndsAsIfNoHostHadBeenLost) {
   for (const char* executed : {"PushPull", "ReadRound", "CommitRound"}) {
     const Scenario scenario = LosingAHost(executed, v1::CollectiveConfig::AUTO);
+    EXPECT_EQ(PlayApart(scenario, false).violation, "") << scenario.ToString();
+  }
+}
+
+// A server beside three hosts, of which the last one is killed, for good; so is the server, which
+// comes back.
+TEST(Search, AHybridJobEndsAlthoughAHostIsLostAndAServerIsKilled) {
+  for (const char* executed : {"PushPull", "ReadRound", "CommitRound"}) {
+    Scenario scenario = LosingAHost(executed, v1::CollectiveConfig::AUTO);
+    scenario.collective = false;
+    scenario.hybrid = scenario.job.hybrid = scenario.job.table = true;
+    scenario.job.slots = false;
+    scenario.servers = 1;
+    scenario.workers = 3;
+    SimFault& lost = scenario.faults.front();
+    lost.node = lost.trigger->node = 4;
+    SimFault killed;
+    killed.at = absl::Seconds(4);
+    killed.node = 1;
+    killed.length = absl::Seconds(1);
+    scenario.faults.push_back(killed);
     EXPECT_EQ(PlayApart(scenario, false).violation, "") << scenario.ToString();
   }
 }

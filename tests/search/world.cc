@@ -193,7 +193,7 @@ void World::ChangeMode(const ConsistencyMode& mode) {
 std::set<int> World::LivingServers() const {
   std::set<int> groups;
   for (size_t node = 0; node < scenario_.nodes(); ++node) {
-    if (!scenario_.HostsShard(node)) continue;
+    if (!scenario_.HasShard(node)) continue;
     if (lives_[node] != nullptr && lives_[node]->alive) groups.insert(lives_[node]->group);
   }
   return groups;
@@ -241,8 +241,7 @@ void World::Restart(size_t node) {
 }
 
 void World::NoteLost(const SimProcess* process) {
-  if (process == nullptr || !process->alive || !scenario_.collective) return;
-  if (scenario_.HostsShard(process->node)) rules_.NoteLostHost(*process);
+  if (process != nullptr && process->alive) rules_.NoteLost(*process);
 }
 
 void World::Kill(SimProcess* process) {
@@ -297,7 +296,7 @@ void World::Begin(const SimFault& fault) {
   switch (fault.kind) {
     case SimFault::Kind::kKill:
     case SimFault::Kind::kKillAt:
-      if (scenario_.IsServer(fault.node)) rules_.NoteLostShard();
+      if (scenario_.IsServer(fault.node)) rules_.NoteLostServer();
       NoteLost(process);
       if (process != nullptr) Kill(process);
       break;
@@ -308,7 +307,8 @@ void World::Begin(const SimFault& fault) {
       if (process == nullptr) break;
       SetPaused(process, true);
       // When it wakes up it may do steps with a shard that its successor does not find.
-      if (scenario_.collective) rules_.NoteLostShard();
+      if (scenario_.HostsShard(fault.node)) rules_.NoteLostShard();
+      NoteLost(process);
       replaced_ = true;
       network_.Connect(fault.node, nullptr);
       Start(fault.node);

@@ -23,9 +23,10 @@ struct Verdict {
 // - counts: after the job every element of the model is what the records say. In synchronous mode
 //   each counts once, otherwise at least once and at most as often as it was computed. A server
 //   that ends alone loses what its shard had since its snapshot, unless it was asked to, and so
-//   does a host of a collective cluster with the only copy of a shard. In jobs with slots values
-//   and slots are those of a job to which nothing has happened.
-//   Where the mode changes, the same of all records together: each step counts as one.
+//   does a host, be it of a collective or of a hybrid cluster, with the only copy of a shard. In
+//   hybrid clusters a lost server takes nothing of the variables away, and a lost host nothing of
+//   the table. In jobs with slots values and slots are those of a job to which nothing has
+//   happened. Where the mode changes, the same of all records together: each step counts as one.
 // - mode: a change of the mode that was answered is in force at the end, if a server lives since
 //   that the chief had called (mode_rule.h).
 // - state: no job state that a chief persists has a record twice, or grows with each membership.
@@ -35,8 +36,9 @@ struct Verdict {
 // - waiting: where no threads are stalled, the chief keeps no call longer than its caller asked it
 //   to (waiting_rule.h).
 // - initial: after the first commit no shard is given initial values.
-// - copies: in collective clusters no shard is made of a snapshot unless a process has ended, not
-//   by itself, that had the only copy of one (copies_rule.h).
+// - copies: no shard of a host is made of a snapshot unless a process has ended, not by itself,
+//   that had the only copy of one (copies_rule.h). Those of a hybrid cluster's servers have one
+//   copy.
 // - score: every evaluation is of a committed snapshot and its values, none is scored twice unless
 //   its claim has ended, and the job's last one is scored (evaluation_rule.h).
 // - read: rows of the table that a worker reads have whole updates, and none of theirs alone
