@@ -55,15 +55,10 @@ absl::Status AnnouncedHosts::Announce(const v1::AnnounceHostRequest& request,
   RETURN_IF_ERROR(CheckHost(task, request));
   ASSIGN_OR_RETURN(const std::string address, AddressOf(request, seen_host));
   MutexLock lock(&mu_);
-  const Known& known = known_[task];
-  if (!IsNewest(known, request)) {
-    return absl::AlreadyExistsError(
-        absl::StrCat(Name(task), " is another process now, ", known.peer, " at ", known.address,
-                     ", which has registered later: expected one process of each rank, found two"));
-  }
+  RETURN_IF_ERROR(CheckNewest(task, request));
   Note(task, request, address);
   response->set_address(address);
-  response->set_registered_at_us(known.registered_at_us);
+  response->set_registered_at_us(known_[task].registered_at_us);
   return absl::OkStatus();
 }
 
@@ -120,10 +115,24 @@ absl::StatusOr<std::string> AnnouncedHosts::AddressOf(const v1::AnnounceHostRequ
   return address;
 }
 
-bool AnnouncedHosts::IsNewest(const Known& known, const v1::AnnounceHostRequest& request) const {
+absl::Status AnnouncedHosts::CheckNewest(const Task& task,
+                                         const v1::AnnounceHostRequest& request) const {
+  const auto found = known_.find(task);
   const bool new_here = request.registered_at_us() == 0;
-  return new_here || known.incarnation == request.header().incarnation() ||
-         request.registered_at_us() > known.registered_at_us;
+  if (new_here || found == known_.end()) return absl::OkStatus();
+  const Known& known = found->second;
+  const bool newest = known.incarnation == request.header().incarnation() ||
+                      request.registered_at_us() > known.registered_at_us;
+  if (newest) return absl::OkStatus();
+  const std::string other = absl::StrCat(known.peer, " at ", known.address);
+  if (known.confirmed) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(Name(task), " is another process now, ", other,
+                     ", which has registered later: expected one process of each rank, found two"));
+  }
+  if (clock_->Monotonic() - known.heard >= kConfirmation) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      Name(task), ": ", other, " has registered later; whether it lives is not known yet"));
 }
 
 void AnnouncedHosts::Note(const Task& task, const v1::AnnounceHostRequest& request,
@@ -145,6 +154,7 @@ void AnnouncedHosts::Note(const Task& task, const v1::AnnounceHostRequest& reque
   known.peer = peer;
   known.address = address;
   known.heard = now;
+  known.confirmed = request.registered_at_us() != 0;
   if (!same) {
     known.registered_at_us =
         request.registered_at_us() != 0

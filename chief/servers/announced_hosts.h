@@ -32,6 +32,10 @@ class AnnouncedHosts {
   // another task's process is there.
   using Watcher = std::function<void(const Task& host, const std::string& address)>;
 
+  // A process that has taken an older one's place, and does not announce itself again within this
+  // time, had ended before its announcement came.
+  static constexpr absl::Duration kConfirmation = absl::Seconds(3);
+
   // `cluster` is the leader's. The clock outlives this.
   AnnouncedHosts(const ClusterSpec& cluster, uint64_t config_hash, const Clock* clock);
 
@@ -51,13 +55,17 @@ class AnnouncedHosts {
     std::string address;  // empty: another's process is there
     absl::Duration heard;
     int64_t registered_at_us = 0;
+    // It has announced itself again, and so has lived after its first announcement had come.
+    bool confirmed = false;
   };
 
   size_t RankOf(const Task& task) const;
   std::string Name(const Task& task) const;
   absl::Status CheckHost(const Task& task, const v1::AnnounceHostRequest& request) const;
-  // False: the process that is known has come later.
-  bool IsNewest(const Known& known, const v1::AnnounceHostRequest& request) const;
+  // ALREADY_EXISTS: the process that is known has come later. UNAVAILABLE: so it has, but it may
+  // have ended before its announcement came.
+  absl::Status CheckNewest(const Task& task, const v1::AnnounceHostRequest& request) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::string> AddressOf(const v1::AnnounceHostRequest& request,
                                         absl::string_view seen_host) const;
   void Note(const Task& task, const v1::AnnounceHostRequest& request, const std::string& address)

@@ -111,13 +111,35 @@ TEST_F(AnnouncedHostsTest, ANewerProcessTakesThePlaceOfAnOlderOne) {
               HasSubstr("rank 1 (worker-0) is host:9 at 10.0.0.7:4800 in place of host:5, heard of "
                         "1.5s ago"));
   EXPECT_GT(response_.registered_at_us(), older.registered_at_us());
+  v1::AnnounceHostRequest newer = From(kRank1, 9, 4800);
+  newer.set_registered_at_us(response_.registered_at_us());
+  EXPECT_EQ(Announce(newer), absl::OkStatus());
   EXPECT_EQ(Announce(older),
             absl::AlreadyExistsError(
                 "rank 1 (worker-0) is another process now, host:9 at 10.0.0.7:4800, which has "
                 "registered later: expected one process of each rank, found two"));
-  EXPECT_EQ(Announce(From(kRank1, 9, 4800)), absl::OkStatus());
+  EXPECT_EQ(Announce(newer), absl::OkStatus());
   EXPECT_THAT(Told(),
               ElementsAre(Pair("worker-0", "10.0.0.7:4711"), Pair("worker-0", "10.0.0.7:4800")));
+}
+
+// Its call was under way when it ended, and arrives after those of its successor.
+TEST_F(AnnouncedHostsTest, AProcessThatHadEndedWhenItsAnnouncementCameTakesNoPlaceForLong) {
+  v1::AnnounceHostRequest living = From(kRank1, 9, 4800);
+  ASSERT_EQ(Announce(living), absl::OkStatus());
+  living.set_registered_at_us(response_.registered_at_us());
+  clock_.Advance(absl::Milliseconds(500));
+  ASSERT_EQ(Announce(From(kRank1, 5, 4711)), absl::OkStatus());
+  clock_.Advance(absl::Milliseconds(500));
+  EXPECT_EQ(Announce(living),
+            absl::UnavailableError(
+                "rank 1 (worker-0): host:5 at 10.0.0.7:4711 has registered later; whether it lives "
+                "is not known yet"));
+  clock_.Advance(AnnouncedHosts::kConfirmation);
+  EXPECT_EQ(Announce(living), absl::OkStatus());
+  EXPECT_THAT(Told(),
+              ElementsAre(Pair("worker-0", "10.0.0.7:4800"), Pair("worker-0", "10.0.0.7:4711"),
+                          Pair("worker-0", "10.0.0.7:4800")));
 }
 
 // It was cut off, and neither is known to the leader that it finds.
@@ -140,6 +162,9 @@ TEST_F(AnnouncedHostsTest, AProcessHasComeLaterThanTheOneBeforeIt) {
   ASSERT_EQ(Announce(older), absl::OkStatus());
   ASSERT_EQ(Announce(From(kRank1, 9, 4800)), absl::OkStatus());
   EXPECT_EQ(response_.registered_at_us(), older.registered_at_us() + 1);
+  v1::AnnounceHostRequest newer = From(kRank1, 9, 4800);
+  newer.set_registered_at_us(response_.registered_at_us());
+  EXPECT_EQ(Announce(newer), absl::OkStatus());
   EXPECT_TRUE(absl::IsAlreadyExists(Announce(older)));
 }
 
