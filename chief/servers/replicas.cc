@@ -64,14 +64,13 @@ absl::Status Replicas::FetchAt(size_t s, const v1::CommitRoundRequest& round) {
   return absl::OkStatus();
 }
 
-void Replicas::Commit(size_t s, const v1::CommitRoundRequest& round) {
+absl::Status Replicas::Commit(size_t s, const v1::CommitRoundRequest& round) {
   const size_t replica = at(s);
-  if (replica == kNowhere) return;
+  if (replica == kNowhere) return absl::OkStatus();
   v1::CommitRoundRequest request = round;
   request.clear_store_id();
   v1::CommitRoundResponse response;
-  const absl::Status status = calls_->place(s, replica).service->CommitRound(request, &response);
-  if (!status.ok()) GiveUp(s, status);
+  return calls_->place(s, replica).service->CommitRound(request, &response);
 }
 
 size_t Replicas::GiveUp(size_t s, const absl::Status& why) {

@@ -42,8 +42,12 @@ class Replicas {
   // round's contributions. UNAVAILABLE: a shard's host does not answer; it may be lost.
   absl::Status Fetch(const v1::CommitRoundRequest& round);
 
-  // Commits the round at the replica of a shard that has committed it, or gives the replica up.
-  void Commit(size_t s, const v1::CommitRoundRequest& round);
+  // Commits the round at the replica, if there is one, of a shard that has committed it. Errors are
+  // those of the call; whether the replica has committed it is not known then.
+  absl::Status Commit(size_t s, const v1::CommitRoundRequest& round);
+  // The shard's host is there, so that its replica is not needed: it has none from now on, which is
+  // logged with the reason. Returns where the replica was.
+  size_t GiveUp(size_t s, const absl::Status& why);
 
   // Makes this place of the shard, which does not serve it, its replica, and has another one drop
   // what it has; no round is committed meanwhile. Errors are those of the calls.
@@ -82,8 +86,6 @@ class Replicas {
   absl::Status FetchAt(size_t s, const v1::CommitRoundRequest& round);
   // The status of this place, with the job state.
   absl::Status Ask(size_t s, size_t place, v1::ShardStatus* status) const;
-  // Returns where the replica was.
-  size_t GiveUp(size_t s, const absl::Status& why);
   // The shards that are served, and have their replica at this address.
   std::vector<size_t> ReplicasAt(const std::string& address) const;
 

@@ -111,6 +111,26 @@ TEST_F(ReplicasTest, AReplicaThatDoesNotAnswerIsGivenUp) {
   EXPECT_FALSE(replicas_.Has(1));
 }
 
+// Nobody knows then whether it has committed the round, but it has the sums; only its shard's host,
+// if it lives, has them, too.
+TEST_F(ReplicasTest, AReplicaWhoseShardIsLostWhileItDoesNotAnswerIsNotGivenUp) {
+  MakeAll();
+  home(0).Answer(&Control::CommitRound, [&](const auto&, auto*) {
+    if (home(0).Count(&Control::CommitRound) == 1) {
+      second(0).FailNext(&Control::CommitRound, {Away()});
+      return absl::OkStatus();
+    }
+    // It has ended. The chief notices, and the replica answers again.
+    EXPECT_TRUE(replicas_.Has(0));
+    v1::ShardStatus status;
+    EXPECT_EQ(replicas_.Move(0, /*both_equal=*/false, &status), absl::OkStatus());
+    return Away();
+  });
+  ASSERT_EQ(Commit(), absl::OkStatus());
+  EXPECT_EQ(calls_.serving(0), 1u);
+  EXPECT_GT(second(0).Count(&Control::CommitRound), 1);
+}
+
 // Its host answers late, and rounds have been committed without it since.
 TEST_F(ReplicasTest, AReplicaThatIsGivenUpWhileItIsAskedServesNothing) {
   MakeAll();

@@ -116,7 +116,12 @@ absl::Status RoundCommits::CommitWhereServed(size_t s, const v1::CommitRoundRequ
   while (true) {
     const size_t place = calls_->serving(s);
     RETURN_IF_ERROR(Call(s, request, absl::InfiniteDuration(), stop));
-    replicas_->Commit(s, request);
+    const absl::Status replicated = replicas_->Commit(s, request);
+    if (!replicated.ok()) {
+      // If the host has been lost meanwhile, the replica may be the only copy.
+      RETURN_IF_ERROR(Call(s, request, absl::InfiniteDuration(), stop));
+      if (calls_->serving(s) == place) replicas_->GiveUp(s, replicated);
+    }
     // A replica that has taken its shard's place meanwhile has not committed the round yet.
     if (calls_->serving(s) == place) return absl::OkStatus();
   }
