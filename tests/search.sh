@@ -5,7 +5,7 @@ set -uo pipefail
 usage() {
   echo "usage: tests/search.sh SECONDS [SEED [PROFILE [SCHEDULES]]]"
   echo "  SEED is the first one; it is drawn when it is not given. PROFILE: the seeds of these faults"
-  echo "  alone (tests/search/profiles.h: any, points, ... hosts, hybrid; empty: all), SCHEDULES of them at most:"
+  echo "  alone (tests/search/profiles.h: any, points, ... hosts, hybrid, registers; empty: all), SCHEDULES of them at most:"
   echo "  \"tests/search.sh 3600 1 hosts 2000\". The last line has the numbers of"
   echo "  schedules and of violations, of which those of tests/search/open_violations.txt are counted"
   echo "  apart. Wants build/release, or the build folder that KEELSON_BUILD"

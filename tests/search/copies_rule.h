@@ -25,6 +25,8 @@ class CopiesRule {
   void NoteCall(size_t s, int process, bool at_home, absl::string_view what, bool done);
   // A process, be it the chief's, has ended. True: it may have taken the only copy of a shard away.
   bool NoteLost(int process, bool chief);
+  // The chief calls the process again, which was out of reach and had not ended.
+  void NoteReturned(int process) { ended_.erase(process); }
 
  private:
   struct Shard {

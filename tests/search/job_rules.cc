@@ -23,12 +23,15 @@
 namespace keelson {
 namespace {
 
+// As ServerGroup::Options has it.
+constexpr absl::Duration kRegistrationPatience = absl::Seconds(5);
+
 // The chief's process may also host a shard.
 bool IsChiefCall(absl::string_view what) {
   constexpr absl::string_view kCalls[] = {
-      "Register",   "GetModel",     "Heartbeat", "AcquireWork", "Admit",
-      "SetMode",    "SaveSnapshot", "Leave",     "EndTraining", "AcknowledgeEvaluation",
-      "ProposeJob", "GetJobStatus"};
+      "Register",   "GetModel",     "Heartbeat",   "AcquireWork", "Admit",
+      "SetMode",    "SaveSnapshot", "Leave",       "EndTraining", "AcknowledgeEvaluation",
+      "ProposeJob", "GetJobStatus", "AnnounceHost"};
   return std::find(std::begin(kCalls), std::end(kCalls), what) != std::end(kCalls);
 }
 
@@ -88,8 +91,9 @@ SimWatch JobRules::Watch() {
     handing_.NoteGranted(chief.group, incarnation, work);
   };
   watch.on_bulk = [this] { return handing_.now(); };
-  watch.on_pushed = [this](int64_t begun, const std::string& request, const ByteRope& answer) {
-    NotePushed(begun, request, answer);
+  watch.on_pushed = [this](const SimProcess& host, int64_t begun, const std::string& request,
+                           const ByteRope& answer) {
+    if (IsReached(host)) NotePushed(begun, request, answer);
   };
   return watch;
 }
@@ -106,6 +110,11 @@ void JobRules::NoteLost(const SimProcess& process) {
   if (modes_.changes() && scenario_.HostsShard(process.node)) lost_host_ = true;
 }
 
+bool JobRules::IsReached(const SimProcess& host) const {
+  const auto newest = announced_.find(host.node);
+  return newest == announced_.end() || newest->second == host.group;
+}
+
 int64_t JobRules::NoteExecution(const SimProcess& callee, absl::string_view what,
                                 absl::Duration timeout) {
   const absl::Duration now = scheduler_->Monotonic();
@@ -119,8 +128,19 @@ int64_t JobRules::NoteExecution(const SimProcess& callee, absl::string_view what
   return call;
 }
 
+void JobRules::NoteAnnounced(const SimProcess& host, const SimProcess& leader) {
+  registered_[host.node] = leader.group;
+  const auto [newest, first] = announced_.try_emplace(host.node, host.group);
+  if (first || newest->second == host.group) return;
+  // One that was frozen before it had registered takes the place of its successor.
+  if (copies_.NoteLost(newest->second, false) || modes_.changes()) lost_host_ = true;
+  copies_.NoteReturned(host.group);
+  newest->second = host.group;
+}
+
 void JobRules::NoteExecuted(const SimProcess& caller, const SimProcess& callee,
                             absl::string_view what, int64_t begun) {
+  if (what == "AnnounceHost") return NoteAnnounced(caller, callee);
   if (what != "ChiefHeartbeat" || caller.node != 0) return;
   modes_.NoteCalled(callee.group);
   const std::string wrong = fencing_.NoteObeyed(callee.group, caller.group, begun);
@@ -184,11 +204,24 @@ void JobRules::NoteEvaluation(const EvaluationRecord& record) {
   if (!wrong.empty()) violate_(absl::StrCat("score: ", wrong));
 }
 
-void JobRules::CheckInitialize(size_t shard, const v1::InitializeShardRequest& request) {
+bool JobRules::MayLackHosts(const SimProcess& leader) const {
+  const bool waits = scheduler_->Monotonic() - leader.started < kRegistrationPatience;
+  if (!scenario_.registers || waits) return false;
+  for (size_t node = 1; node < scenario_.shards(); ++node) {
+    const auto with = registered_.find(node);
+    if (with == registered_.end() || with->second != leader.group) return true;
+  }
+  return false;
+}
+
+void JobRules::CheckInitialize(const SimProcess& chief, size_t shard,
+                               const v1::InitializeShardRequest& request) {
   if (committed_ && !request.has_restore_step()) {
     violate_("initial: a shard is given initial values although a snapshot was committed");
   }
-  if (!scenario_.IsHostedShard(shard) || !Trained() || lost_host_) return;
+  if (!scenario_.IsHostedShard(shard) || !Trained()) return;
+  if (MayLackHosts(chief)) lost_host_ = true;
+  if (lost_host_) return;
   violate_(absl::StrCat("copies: shard ", shard,
                         " is made anew although no process has taken its only copy away"));
 }

@@ -72,7 +72,8 @@ class JobRules {
   void NoteLost(const SimProcess& process);
   void NoteEvaluation(const EvaluationRecord& record);
   // What a chief or an evaluator is about to send.
-  void CheckInitialize(size_t shard, const v1::InitializeShardRequest& request);
+  void CheckInitialize(const SimProcess& chief, size_t shard,
+                       const v1::InitializeShardRequest& request);
   void CheckPersisted(const v1::ChiefHeartbeatRequest& request);
   void CheckAcknowledged(const v1::AcknowledgeEvaluationRequest& request);
 
@@ -94,6 +95,13 @@ class JobRules {
   int64_t NoteExecution(const SimProcess& callee, absl::string_view what, absl::Duration timeout);
   void NoteExecuted(const SimProcess& caller, const SimProcess& callee, absl::string_view what,
                     int64_t begun);
+  // The leader calls this process of its node from now on, and no other one.
+  void NoteAnnounced(const SimProcess& host, const SimProcess& leader);
+  // A leader that finds the job running waits for a while until all hosts have registered with it,
+  // and then goes on without those that have not, with what they have.
+  bool MayLackHosts(const SimProcess& leader) const;
+  // False: the leader calls another one, so that what is applied here is no part of the model.
+  bool IsReached(const SimProcess& host) const;
   void NotePushed(int64_t begun, const std::string& request, const ByteRope& answer);
   // What is wrong with the snapshot, which is looked at once; empty: nothing.
   std::string CheckNew(const SnapshotInfo& snapshot, const BundleReader& reader);
@@ -130,8 +138,10 @@ class JobRules {
   FencingRule fencing_;
   HandingRule handing_;
   WaitingRule waiting_;
-  std::set<absl::Time> checked_;     // snapshots, by the times of their commits
-  std::set<absl::Time> identified_;  // the snapshots that it knows, by the times of their commits
+  std::map<size_t, int> announced_;   // the process that the leader calls, by node
+  std::map<size_t, int> registered_;  // the leader to which a host has announced itself, by node
+  std::set<absl::Time> checked_;      // snapshots, by the times of their commits
+  std::set<absl::Time> identified_;   // the snapshots that it knows, by the times of their commits
   bool committed_ = false;
   std::string restorable_;  // the one that could be opened at the last look
   bool durable_ = false;    // and is there after a power cut

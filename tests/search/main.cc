@@ -104,6 +104,7 @@ struct Tally {
   std::map<std::string, int64_t> violations;  // by rule
   int64_t schedules = 0;
   int64_t collective = 0;
+  int64_t registering = 0;
   int64_t hybrid = 0;
   int64_t choices = 0;
   absl::Duration virtual_time;
@@ -116,6 +117,7 @@ void Add(uint64_t seed, const Verdict& verdict, const std::vector<std::string>& 
   ++tally->schedules;
   const Scenario scenario = MakeScenario(seed, 0);
   if (scenario.collective) ++tally->collective;
+  if (scenario.registers) ++tally->registering;
   if (scenario.hybrid) ++tally->hybrid;
   tally->choices += verdict.choices;
   tally->virtual_time += verdict.time;
@@ -142,8 +144,10 @@ void Print(const Tally& tally, absl::Duration duration) {
               static_cast<double>(tally.schedules) / seconds,
               static_cast<double>(tally.choices) / seconds,
               absl::FormatDuration(absl::Trunc(tally.virtual_time, absl::Seconds(1))).c_str());
-  std::printf("%ld schedules were of collective clusters, %ld of hybrid ones\n",
-              static_cast<long>(tally.collective), static_cast<long>(tally.hybrid));
+  std::printf(
+      "%ld schedules were of collective clusters, of which %ld register, %ld of hybrid ones\n",
+      static_cast<long>(tally.collective), static_cast<long>(tally.registering),
+      static_cast<long>(tally.hybrid));
   std::printf("schedules: %ld, violations: %ld, open ones: %ld\n",
               static_cast<long>(tally.schedules), static_cast<long>(tally.broken),
               static_cast<long>(tally.known));

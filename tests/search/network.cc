@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
 #include "core/wire/byte_rope.h"
 
@@ -15,6 +16,10 @@ namespace {
 constexpr absl::Duration kControlTimeout = absl::Seconds(5);
 constexpr absl::Duration kFileTimeout = absl::Seconds(30);
 constexpr absl::Duration kLongestReplicaTimeout = absl::Seconds(10);
+
+// Of the processes at kSimMachine, with a few more than can be in use.
+constexpr int kFirstPort = 5001;
+constexpr size_t kSparePorts = 3;
 
 // Most messages are fast.
 constexpr absl::Duration kFast = absl::Milliseconds(2);
@@ -32,10 +37,27 @@ SimNetwork::SimNetwork(FiberScheduler* scheduler, size_t nodes, AtPoint at)
       cut_(nodes * nodes),
       late_(nodes * nodes) {}
 
-std::optional<size_t> SimNetwork::NodeAt(absl::string_view address) const {
+SimTarget SimNetwork::TargetAt(absl::string_view address) const {
   const auto node = std::find(addresses_.begin(), addresses_.end(), address);
-  if (node == addresses_.end()) return std::nullopt;
-  return static_cast<size_t>(node - addresses_.begin());
+  if (node != addresses_.end()) return {static_cast<size_t>(node - addresses_.begin())};
+  return {0, address.empty() ? "nowhere" : std::string(address)};
+}
+
+SimProcess* SimNetwork::ProcessAt(const SimTarget& target) const {
+  if (target.address.empty()) return nodes_[target.node];
+  const auto listener = listeners_.find(target.address);
+  return listener == listeners_.end() ? nullptr : listener->second;
+}
+
+int SimNetwork::ListenAnywhere(SimProcess* process) {
+  while (true) {
+    const int port =
+        kFirstPort + static_cast<int>(scheduler_->Random() % (nodes_.size() + kSparePorts));
+    const std::string address = absl::StrCat(kSimMachine, ":", port);
+    if (!listeners_.try_emplace(address, process).second) continue;
+    process->address = address;
+    return port;
+  }
 }
 
 absl::Duration SimNetwork::Latency(size_t from, size_t to) {
@@ -71,9 +93,10 @@ void SimNetwork::Forget(SimProcess* process) {
   for (SimProcess*& node : nodes_) {
     if (node == process) node = nullptr;
   }
+  std::erase_if(listeners_, [&](const auto& listener) { return listener.second == process; });
 }
 
-void SimNetwork::Begin(SimProcess* caller, size_t callee, absl::string_view what,
+void SimNetwork::Begin(SimProcess* caller, const SimTarget& callee, absl::string_view what,
                        absl::Duration timeout, bool repeatable, Execution execute,
                        std::function<void(absl::Status)> done) {
   at_(caller, {what, SimPoint::When::kSend});
@@ -84,18 +107,20 @@ void SimNetwork::Begin(SimProcess* caller, size_t callee, absl::string_view what
   under_way_.push_back(exchange);
   scheduler_->At(timeout,
                  [this, exchange] { End(exchange, absl::DeadlineExceededError(kNoAnswer)); });
+  const SimProcess* const listener = ProcessAt(callee);
+  const size_t to = listener != nullptr ? listener->node : callee.node;
   const int copies = repeatable && scheduler_->Chance(repetition_) ? 2 : 1;
   for (int i = 0; i < copies; ++i) {
-    if (!Arrives(caller->node, callee)) continue;
-    scheduler_->At(Latency(caller->node, callee), [this, exchange, callee, what, timeout, execute] {
+    if (!Arrives(caller->node, to)) continue;
+    scheduler_->At(Latency(caller->node, to), [this, exchange, callee, what, timeout, execute] {
       Deliver(exchange, callee, what, timeout, execute);
     });
   }
 }
 
-void SimNetwork::Deliver(const std::shared_ptr<Exchange>& exchange, size_t callee,
+void SimNetwork::Deliver(const std::shared_ptr<Exchange>& exchange, const SimTarget& callee,
                          absl::string_view what, absl::Duration timeout, const Execution& execute) {
-  SimProcess* const process = nodes_[callee];
+  SimProcess* const process = ProcessAt(callee);
   if (process == nullptr) return Reset(exchange);
   exchange->callee = process;
   scheduler_->StartIn(process->group, [this, exchange, process, what, timeout, execute] {
@@ -112,7 +137,7 @@ void SimNetwork::Deliver(const std::shared_ptr<Exchange>& exchange, size_t calle
   });
 }
 
-absl::Status SimNetwork::Call(SimProcess* caller, size_t callee, absl::string_view what,
+absl::Status SimNetwork::Call(SimProcess* caller, const SimTarget& callee, absl::string_view what,
                               absl::Duration timeout, Execution execute) {
   struct Outcome {
     std::optional<absl::Status> status;
@@ -155,7 +180,7 @@ absl::Status SimChiefService::Forward(
     const Request& request, Response* response, absl::Duration timeout) {
   auto message = std::make_shared<std::pair<Request, Response>>(request, Response());
   const absl::Status status =
-      network_->Call(caller_, chief_, what, timeout, [message, method](SimProcess* callee) {
+      network_->Call(caller_, {chief_}, what, timeout, [message, method](SimProcess* callee) {
         return (callee->chief->*method)(message->first, &message->second);
       });
   if (status.ok()) *response = message->second;
@@ -179,7 +204,7 @@ absl::Status SimChiefService::AcquireWork(const v1::AcquireWorkRequest& request,
                                           v1::AcquireWorkResponse* response) {
   auto work = std::make_shared<v1::AcquireWorkResponse>();
   const absl::Status status = network_->Call(
-      caller_, chief_, "AcquireWork", Beyond(request.max_wait()),
+      caller_, {chief_}, "AcquireWork", Beyond(request.max_wait()),
       [network = network_, request, work](SimProcess* callee) {
         const absl::Status granted = callee->chief->AcquireWork(request, work.get());
         if (granted.ok()) {
@@ -223,6 +248,18 @@ absl::Status SimChiefService::GetJobStatus(const v1::GetJobStatusRequest& reques
   return Forward("GetJobStatus", &ChiefService::GetJobStatus, request, response, kControlTimeout);
 }
 
+absl::Status SimChiefService::AnnounceHost(const v1::AnnounceHostRequest& request,
+                                           v1::AnnounceHostResponse* response) {
+  auto message = std::make_shared<std::pair<v1::AnnounceHostRequest, v1::AnnounceHostResponse>>(
+      request, v1::AnnounceHostResponse());
+  const absl::Status status = network_->Call(
+      caller_, {chief_}, "AnnounceHost", kControlTimeout, [message](SimProcess* callee) {
+        return callee->announced->Announce(message->first, kSimMachine, &message->second);
+      });
+  if (status.ok()) *response = message->second;
+  return status;
+}
+
 // ---- A server's control calls.
 
 ControlDeadlines SimParameterControl::UsualDeadlines() { return {kControlTimeout, kFileTimeout}; }
@@ -237,7 +274,7 @@ absl::Status SimParameterControl::Forward(
   }
   auto message = std::make_shared<std::pair<Request, Response>>(request, Response());
   const absl::Status status =
-      network_->Call(caller_, route_.node, what, timeout, [message, method](SimProcess* callee) {
+      network_->Call(caller_, route_.target, what, timeout, [message, method](SimProcess* callee) {
         return (callee->control->*method)(message->first, &message->second);
       });
   if (status.ok()) *response = std::move(message->second);
@@ -261,7 +298,7 @@ absl::Status SimParameterControl::Read(
   auto message = std::make_shared<Message>();
   message->request = request;
   RETURN_IF_ERROR(
-      network_->Call(caller_, route_.node, what, timeout, [message, method](SimProcess* callee) {
+      network_->Call(caller_, route_.target, what, timeout, [message, method](SimProcess* callee) {
         return (callee->control->*method)(message->request, [&](Chunk chunk) {
           message->chunks.push_back(std::move(chunk));
           return absl::OkStatus();
@@ -316,7 +353,7 @@ absl::Status SimParameterControl::StreamSnapshot(const v1::StreamSnapshotRequest
   auto message = std::make_shared<Message>();
   message->request = request;
   const absl::Status status = network_->Call(
-      caller_, route_.node, "StreamSnapshot", kFileTimeout, [message](SimProcess* callee) {
+      caller_, route_.target, "StreamSnapshot", kFileTimeout, [message](SimProcess* callee) {
         return callee->control->StreamSnapshot(
             message->request,
             [&](absl::string_view bytes) {
@@ -358,7 +395,7 @@ absl::Status SimParameterControl::SendStreamed(const v1::InitializeChunk& first,
     message->rest.push_back(**std::move(chunk));
   }
   const absl::Status status = network_->Call(
-      caller_, route_.node, "InitializeStreamed", kFileTimeout, [message](SimProcess* callee) {
+      caller_, route_.target, "InitializeStreamed", kFileTimeout, [message](SimProcess* callee) {
         return callee->control->InitializeStreamed(
             message->first,
             [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
@@ -440,7 +477,7 @@ void AwaitTurn(BulkHandler* handler, BulkMethod method, const ByteRope& request)
 
 class SimBulkTransport : public BulkTransport {
  public:
-  SimBulkTransport(SimNetwork* network, SimProcess* caller, std::vector<size_t> servers)
+  SimBulkTransport(SimNetwork* network, SimProcess* caller, std::vector<SimTarget> servers)
       : network_(network),
         caller_(caller),
         servers_(std::move(servers)),
@@ -465,7 +502,7 @@ class SimBulkTransport : public BulkTransport {
           absl::StatusOr<ByteRope> answer = callee->bulk->Bulk(method, std::move(bytes));
           if (answer.ok()) *response = answer->ToString();
           if (answer.ok() && method != BulkMethod::kPull) {
-            network->watch().on_pushed(begun, *message, *answer);
+            network->watch().on_pushed(*callee, begun, *message, *answer);
           }
           return answer.status();
         },
@@ -507,7 +544,7 @@ class SimBulkTransport : public BulkTransport {
 
   void Redirect(size_t shard, const BulkServer& server) override {
     Reset(shard);
-    servers_[shard] = network_->NodeAt(server.address).value_or(servers_[shard]);
+    servers_[shard] = network_->TargetAt(server.address);
   }
 
  private:
@@ -542,7 +579,7 @@ class SimBulkTransport : public BulkTransport {
 
   SimNetwork* const network_;
   SimProcess* const caller_;
-  std::vector<size_t> servers_;
+  std::vector<SimTarget> servers_;
   const std::shared_ptr<Inbox> inbox_;
 };
 
@@ -557,7 +594,8 @@ class SimOwnShards : public BulkHandler {
     RETURN_IF_ERROR(network_->CallWithin(process_, BulkMethodName(method), [&]() -> absl::Status {
       const int64_t begun = network_->watch().on_bulk();
       ASSIGN_OR_RETURN(answer, shards_->Bulk(method, std::move(request)));
-      if (method != BulkMethod::kPull) network_->watch().on_pushed(begun, message, answer);
+      if (method != BulkMethod::kPull)
+        network_->watch().on_pushed(*process_, begun, message, answer);
       return absl::OkStatus();
     }));
     return answer;
@@ -580,7 +618,7 @@ std::unique_ptr<BulkHandler> MakeSimOwnShards(SimNetwork* network, SimProcess* p
 }
 
 std::unique_ptr<BulkTransport> MakeSimBulkTransport(SimNetwork* network, SimProcess* caller,
-                                                    std::vector<size_t> servers) {
+                                                    std::vector<SimTarget> servers) {
   return std::make_unique<SimBulkTransport>(network, caller, std::move(servers));
 }
 

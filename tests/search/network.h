@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "chief/servers/announced_hosts.h"
 #include "core/base/stop_signal.h"
 #include "core/client/services/bulk_handler.h"
 #include "core/client/services/chief_service.h"
@@ -31,6 +32,8 @@ namespace keelson {
 // The texts of errors for which a peer or the network is the cause.
 inline constexpr char kNoAnswer[] = "no answer";
 inline constexpr char kConnectionReset[] = "connection reset";
+// Where the processes are that listen at addresses of their own.
+inline constexpr char kSimMachine[] = "10.0.0.1";
 
 // One life of a node; a group of the scheduler's.
 struct SimProcess {
@@ -44,6 +47,17 @@ struct SimProcess {
   ChiefService* chief = nullptr;
   ParameterControl* control = nullptr;
   BulkHandler* bulk = nullptr;
+  AnnouncedHosts* announced = nullptr;
+  // Where it listens, if that is an address of its own (SimNetwork::ListenAnywhere).
+  std::string address;
+};
+
+// Where a message goes.
+struct SimTarget {
+  // Its process of the time at which the message arrives.
+  size_t node = 0;
+  // Not empty: whichever process listens there then, instead (SimNetwork::ListenAnywhere).
+  std::string address = {};
 };
 
 // Where a process is when a fault may befall it.
@@ -72,7 +86,9 @@ struct SimWatch {
   // A server is about to execute a bulk call, and has executed a push.
   // `begun`: what on_bulk has returned.
   std::function<int64_t()> on_bulk;
-  std::function<void(int64_t begun, const std::string& request, const ByteRope& answer)> on_pushed;
+  std::function<void(const SimProcess& host, int64_t begun, const std::string& request,
+                     const ByteRope& answer)>
+      on_pushed;
 };
 
 // Calls are two messages. Each takes a while of its own, so they overtake one another; it may be
@@ -88,13 +104,17 @@ class SimNetwork {
   void SetWatch(SimWatch watch) { watch_ = std::move(watch); }
   // The addresses of the nodes, before the first call.
   void SetAddresses(std::vector<std::string> addresses) { addresses_ = std::move(addresses); }
-  // Nothing: there is no such address.
-  std::optional<size_t> NodeAt(absl::string_view address) const;
+  // A node's address leads to that, any other one to the process that listens there, if one does.
+  SimTarget TargetAt(absl::string_view address) const;
   const SimWatch& watch() const { return watch_; }
 
   // The process that a node's address leads to now; null: nothing listens.
   void Connect(size_t node, SimProcess* process) { nodes_[node] = process; }
-  SimProcess* process(size_t node) const { return nodes_[node]; }
+  // From now on the process is reached at a port of kSimMachine that no other one has: any of a
+  // few, so that it may be one at which another process was. Returns the port.
+  int ListenAnywhere(SimProcess* process);
+  // Null: nothing listens.
+  SimProcess* ProcessAt(const SimTarget& target) const;
   // Ends its calls at others, and those of others at it.
   void Forget(SimProcess* process);
 
@@ -116,10 +136,11 @@ class SimNetwork {
   using Execution = std::function<absl::Status(SimProcess* callee)>;
   // Calls `done`, in a timer, with the outcome; unless the caller ends first. `execute` runs in a
   // thread of the callee.
-  void Begin(SimProcess* caller, size_t callee, absl::string_view what, absl::Duration timeout,
-             bool repeatable, Execution execute, std::function<void(absl::Status)> done);
+  void Begin(SimProcess* caller, const SimTarget& callee, absl::string_view what,
+             absl::Duration timeout, bool repeatable, Execution execute,
+             std::function<void(absl::Status)> done);
   // Waits for the outcome.
-  absl::Status Call(SimProcess* caller, size_t callee, absl::string_view what,
+  absl::Status Call(SimProcess* caller, const SimTarget& callee, absl::string_view what,
                     absl::Duration timeout, Execution execute);
 
   // A process calls what it serves itself: no message travels.
@@ -138,8 +159,8 @@ class SimNetwork {
   };
 
   void End(const std::shared_ptr<Exchange>& exchange, absl::Status status);
-  void Deliver(const std::shared_ptr<Exchange>& exchange, size_t callee, absl::string_view what,
-               absl::Duration timeout, const Execution& execute);
+  void Deliver(const std::shared_ptr<Exchange>& exchange, const SimTarget& callee,
+               absl::string_view what, absl::Duration timeout, const Execution& execute);
   void Reset(const std::shared_ptr<Exchange>& exchange);
   bool Arrives(size_t from, size_t to);
   absl::Duration Latency(size_t from, size_t to);
@@ -149,6 +170,7 @@ class SimNetwork {
   SimWatch watch_;
   std::vector<std::string> addresses_;
   std::vector<SimProcess*> nodes_;
+  std::map<std::string, SimProcess*> listeners_;  // by address
   std::vector<bool> cut_;
   std::vector<absl::Duration> late_;
   double loss_ = 0;
@@ -192,6 +214,8 @@ class SimChiefService : public ChiefService {
                           v1::ProposeJobResponse* response) override;
   absl::Status GetJobStatus(const v1::GetJobStatusRequest& request,
                             v1::JobStatus* response) override;
+  absl::Status AnnounceHost(const v1::AnnounceHostRequest& request,
+                            v1::AnnounceHostResponse* response) override;
 
  private:
   template <typename Request, typename Response>
@@ -219,7 +243,7 @@ struct SimControlWatch {
 class SimParameterControl : public ParameterControl {
  public:
   struct Route {
-    size_t node = 0;
+    SimTarget target;
     // What serves the shard in the caller's own process; null: it is another one.
     ParameterControl* own = nullptr;
     ControlDeadlines deadlines = UsualDeadlines();
@@ -277,7 +301,7 @@ class SimParameterControl : public ParameterControl {
                             v1::InitializeShardResponse* response);
   // The process to which a call that is sent now goes; null: none.
   const SimProcess* Host() const {
-    return route_.own != nullptr ? caller_ : network_->process(route_.node);
+    return route_.own != nullptr ? caller_ : network_->ProcessAt(route_.target);
   }
   void NoteEnd(const SimProcess* host, absl::string_view what, bool done) const {
     if (watch_.on_end != nullptr) watch_.on_end(host, what, done);
@@ -290,9 +314,9 @@ class SimParameterControl : public ParameterControl {
   const SimControlWatch watch_;
 };
 
-// The servers' bulk calls, as a worker makes them. `servers[s]` is the node of shard s.
+// The servers' bulk calls, as a worker makes them. `servers[s]` has shard s.
 std::unique_ptr<BulkTransport> MakeSimBulkTransport(SimNetwork* network, SimProcess* caller,
-                                                    std::vector<size_t> servers);
+                                                    std::vector<SimTarget> servers);
 
 // The bulk calls that a process makes to what it serves itself. All outlive the result.
 std::unique_ptr<BulkHandler> MakeSimOwnShards(SimNetwork* network, SimProcess* process,

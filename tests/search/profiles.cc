@@ -12,14 +12,15 @@
 namespace keelson {
 namespace {
 
-constexpr const char* kNames[] = {"any",    "points", "commits",  "cuts",  "members",
-                                  "chiefs", "drains", "restarts", "hosts", "hybrid"};
+constexpr const char* kNames[] = {"any",    "points",   "commits", "cuts",   "members",  "chiefs",
+                                  "drains", "restarts", "hosts",   "hybrid", "registers"};
 
 using Kind = SimFault::Kind;
 using When = SimPoint::When;
 
 constexpr uint64_t kHostsDice = 0x27d4eb2f165667c5;
 constexpr uint64_t kHybridProfileDice = 0x2127599bf4325c37;
+constexpr uint64_t kRegistersProfileDice = 0x880355f21e6d1965;
 
 // Who reaches a point.
 enum class At { kChief, kServer, kWorker, kWriter };  // server: or host of a shard
@@ -96,6 +97,12 @@ constexpr Point kMovePoints[] = {
     {"Register", When::kExecuted, At::kChief},
     {"ChiefHeartbeat", When::kExecute, At::kServer},
     {"ChiefHeartbeat", When::kAnswer, At::kChief},
+};
+// A host says where it is.
+constexpr Point kAnnouncePoints[] = {
+    {"AnnounceHost", When::kSend, At::kWorker},   {"AnnounceHost", When::kSend, At::kWorker},
+    {"AnnounceHost", When::kExecute, At::kChief}, {"AnnounceHost", When::kExecuted, At::kChief},
+    {"AnnounceHost", When::kAnswer, At::kWorker},
 };
 constexpr Point kMemberPoints[] = {
     {"PushPull", When::kSend, At::kWorker},       {"PushPull", When::kExecute, At::kServer},
@@ -412,6 +419,11 @@ std::vector<SimFault> DrawRestarts(const Scenario& scenario, Dice* dice) {
   return faults;
 }
 
+// Another process may take the node's place while its own one is frozen.
+bool MayBeReplaced(const Scenario& scenario, size_t node) {
+  return node == 0 || (scenario.registers && scenario.HostsShard(node));
+}
+
 // The chief, a server or a host ends, stands still or is cut off.
 SimFault HostFault(const Occasion& occasion, const Scenario& scenario, Dice* dice) {
   const size_t processes = 1 + scenario.servers + scenario.workers;
@@ -425,7 +437,8 @@ SimFault HostFault(const Occasion& occasion, const Scenario& scenario, Dice* dic
     case 2:
       return LinkFault(occasion, node, (node + Draw(1, processes - 1, dice)) % processes, dice);
     case 3:
-      return FaultAt(occasion, node == 0 ? Kind::kReplace : Kind::kFreeze, node, dice);
+      return FaultAt(occasion, MayBeReplaced(scenario, node) ? Kind::kReplace : Kind::kFreeze, node,
+                     dice);
     default:
       return FaultAt(occasion, Kind::kKill, node, dice);
   }
@@ -452,11 +465,38 @@ std::vector<SimFault> DrawHosts(const Scenario& scenario, Dice* dice) {
   next.at = occasion.at + dice->Milliseconds(0, dice->OnceIn(2) ? 1500 : 6000);
   faults.push_back(HostFault(next, scenario, dice));
   if (dice->OnceIn(3)) faults.back().node = faults.front().node;
-  if (faults.back().kind == Kind::kReplace && faults.back().node != 0) {
+  if (faults.back().kind == Kind::kReplace && !MayBeReplaced(scenario, faults.back().node)) {
     faults.back().kind = Kind::kKill;
   }
   if (faults.back().node == faults.back().other) faults.back().kind = Kind::kKill;
   if (dice->OnceIn(4)) {
+    faults.push_back(HostFault(DrawOccasion(kStepPoints, scenario, dice), scenario, dice));
+  }
+  return faults;
+}
+
+// A host is lost, or replaced; meanwhile announcements do not arrive, or the leader is away, too.
+std::vector<SimFault> DrawRegisters(const Scenario& scenario, Dice* dice) {
+  const Occasion occasion = DrawOccasion(
+      dice->OnceIn(3) ? absl::MakeConstSpan(kMovePoints) : absl::MakeConstSpan(kAnnouncePoints),
+      scenario, dice);
+  std::vector<SimFault> faults = {HostFault(occasion, scenario, dice)};
+  Occasion meanwhile;
+  meanwhile.at = occasion.at + dice->Milliseconds(0, 3000);
+  if (!dice->OnceIn(3)) {
+    const size_t host = Draw(1, scenario.workers, dice);
+    faults.push_back(LinkFault(dice->OnceIn(2) ? occasion : meanwhile, host, 0, dice));
+  }
+  if (dice->OnceIn(3)) {
+    faults.push_back(FaultAt(meanwhile, dice->OnceIn(4) ? Kind::kReplace : Kind::kKill, 0, dice));
+  } else if (dice->OnceIn(2)) {
+    faults.push_back(FaultAt(meanwhile, Kind::kFreeze, 0, dice));
+  }
+  if (dice->OnceIn(2)) {
+    // Soon enough for its port to be another's.
+    faults.push_back(FaultAt(meanwhile, Kind::kKill, Draw(1, scenario.workers, dice), dice));
+  }
+  if (dice->OnceIn(3)) {
     faults.push_back(HostFault(DrawOccasion(kStepPoints, scenario, dice), scenario, dice));
   }
   return faults;
@@ -491,6 +531,7 @@ FaultProfile DrawProfile(uint64_t seed) {
   // The other seeds are what they are whatever these shares are.
   if (Dice(seed ^ kHostsDice).OnceIn(6)) return FaultProfile::kHosts;
   if (Dice(seed ^ kHybridProfileDice).OnceIn(8)) return FaultProfile::kHybrid;
+  if (Dice(seed ^ kRegistersProfileDice).OnceIn(10)) return FaultProfile::kRegisters;
   constexpr FaultProfile kProfiles[] = {
       FaultProfile::kAny,     FaultProfile::kAny,     FaultProfile::kAny,    FaultProfile::kPoints,
       FaultProfile::kPoints,  FaultProfile::kCuts,    FaultProfile::kCuts,   FaultProfile::kCommits,
@@ -509,9 +550,7 @@ void AdaptJob(FaultProfile profile, Dice* dice, Scenario* scenario) {
   }
   const bool rounds = profile == FaultProfile::kCommits || profile == FaultProfile::kDrains;
   if (rounds && !dice->OnceIn(8)) scenario->job.mode = RecordMode::kSynchronous;
-  if (profile == FaultProfile::kHosts || profile == FaultProfile::kHybrid) {
-    return AdaptHosts(dice, scenario);
-  }
+  if (profile >= FaultProfile::kHosts) return AdaptHosts(dice, scenario);
   if (profile != FaultProfile::kPoints && scenario->servers == 1) {
     scenario->servers = static_cast<size_t>(dice->Roll(1, 3));
   }
@@ -543,6 +582,8 @@ std::vector<SimFault> DrawFaults(FaultProfile profile, const Scenario& scenario,
     case FaultProfile::kHosts:
     case FaultProfile::kHybrid:
       return DrawHosts(scenario, dice);
+    case FaultProfile::kRegisters:
+      return DrawRegisters(scenario, dice);
   }
   return {};
 }

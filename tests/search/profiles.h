@@ -12,18 +12,20 @@
 
 namespace keelson {
 
-// What a schedule's faults are about.
+// What a schedule's faults are about. Those from kHosts on need clusters whose workers host shards.
 enum class FaultProfile {
-  kAny,       // any faults at any time (scenario.cc)
-  kPoints,    // any faults at any points
-  kCommits,   // a round is committed while a chief is followed by another one
-  kCuts,      // snapshots are cut, written and committed while roles end
-  kMembers,   // memberships end while servers are slow or away
-  kChiefs,    // a chief is replaced, and wakes up, while servers are restarted
-  kDrains,    // servers are drained, and messages to them lost
-  kRestarts,  // all start again while storage fails
-  kHosts,     // hosts of a collective cluster end at points of steps, replicas and moves
-  kHybrid,    // the same of chief, servers and hosts of a hybrid cluster
+  kAny,        // any faults at any time (scenario.cc)
+  kPoints,     // any faults at any points
+  kCommits,    // a round is committed while a chief is followed by another one
+  kCuts,       // snapshots are cut, written and committed while roles end
+  kMembers,    // memberships end while servers are slow or away
+  kChiefs,     // a chief is replaced, and wakes up, while servers are restarted
+  kDrains,     // servers are drained, and messages to them lost
+  kRestarts,   // all start again while storage fails
+  kHosts,      // hosts of a collective cluster end at points of steps, replicas and moves
+  kHybrid,     // the same of chief, servers and hosts of a hybrid cluster
+  kRegisters,  // hosts come and go while their announcements are lost or late, or the leader is
+               // away
 };
 
 // "commits"

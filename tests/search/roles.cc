@@ -8,10 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "chief/lifecycle/chief_role.h"
 #include "core/base/clock.h"
+#include "core/base/status_macros.h"
 #include "core/checkpoint/checkpoint_directory.h"
+#include "core/client/services/retry.h"
 #include "core/client/services/shard_control.h"
 #include "core/client/sharded_parameter_client.h"
 #include "core/client/transport/own_shard_transport.h"
+#include "core/cluster/task_proto.h"
 #include "core/config/initial_values.h"
 #include "core/config/shard_layout.h"
 #include "core/config/train_config.h"
@@ -75,6 +78,8 @@ SimFileSystem* SimRoles::NewFileSystem(SimProcess* process) {
 }
 
 Task SimRoles::TaskOf(size_t node) const {
+  // Launchers number processes, and know no chief.
+  if (scenario_.registers) return {Role::kWorker, static_cast<int>(node)};
   if (node == 0) return {Role::kChief, 0};
   if (scenario_.IsServer(node)) return {Role::kPs, static_cast<int>(node - 1)};
   if (scenario_.IsWorker(node)) {
@@ -89,8 +94,19 @@ ClusterSpec SimRoles::ClusterOf(size_t node) const {
   cluster.self = TaskOf(node);
   for (size_t each = 0; each < scenario_.nodes(); ++each) {
     const Task task = TaskOf(each);
+    if (scenario_.registers && each > 0) continue;
     cluster.addresses(task.role)[task.index] = scenario_.NameOf(each);
   }
+  if (!scenario_.registers) return cluster;
+  cluster.min_workers = static_cast<int>(scenario_.shards());
+  cluster.world_size = cluster.min_workers;
+  return cluster;
+}
+
+ClusterSpec SimRoles::ClusterOf(const SimProcess& process) const {
+  ClusterSpec cluster = ClusterOf(process.node);
+  if (process.address.empty()) return cluster;
+  cluster.addresses(cluster.self.role)[cluster.self.index] = process.address;
   return cluster;
 }
 
@@ -101,15 +117,15 @@ ControlDeadlines SimRoles::HostDeadlines() const {
 }
 
 ServerGroup::Server SimRoles::PlaceOf(SimProcess* chief, ShardHandlers* own, size_t shard,
-                                      size_t node) {
-  SimParameterControl::Route route = {node};
+                                      size_t node, Connections* connections) {
+  SimParameterControl::Route route = {{node}};
   const std::string name = scenario_.NameOf(node);
   const bool hosted = scenario_.IsHostedShard(shard);
   if (hosted) route.deadlines = HostDeadlines();
   if (node == chief->node) route.own = own->at(shard);
   SimControlWatch watch;
-  watch.on_initialize = [this, shard](const v1::InitializeShardRequest& request) {
-    rules_->CheckInitialize(shard, request);
+  watch.on_initialize = [this, chief, shard](const v1::InitializeShardRequest& request) {
+    rules_->CheckInitialize(*chief, shard, request);
   };
   watch.on_heartbeat = [this](const v1::ChiefHeartbeatRequest& request) {
     rules_->CheckPersisted(request);
@@ -120,26 +136,47 @@ ServerGroup::Server SimRoles::PlaceOf(SimProcess* chief, ShardHandlers* own, siz
   watch.on_end = [this, chief, shard](const SimProcess* host, absl::string_view what, bool done) {
     if (host != nullptr && !is_replaced_(chief)) rules_->NoteHostCall(shard, *host, what, done);
   };
-  auto* const control = new SimParameterControl(network_, chief, route, std::move(watch));
-  ParameterControl* service = control;
-  // As the program does.
-  if (route.own == nullptr) {
-    service =
-        new ShardControl(static_cast<uint32_t>(shard), std::shared_ptr<ParameterControl>(control));
+  const Task host = TaskOf(node);
+  const std::string title = absl::StrCat("shard-", shard, " of ", host.ToString());
+  if (route.own != nullptr) {
+    return {title, name, new SimParameterControl(network_, chief, route, std::move(watch)), host};
   }
-  return {absl::StrCat("shard-", shard, " of ", TaskOf(node).ToString()), name, service,
-          TaskOf(node)};
+  // As the program does.
+  auto connection = std::make_shared<MovingControl>(
+      host.ToString(), [this, chief, route, watch](const std::string& address) {
+        SimParameterControl::Route there = route;
+        there.target = network_->TargetAt(address);
+        return std::make_unique<SimParameterControl>(network_, chief, there, watch);
+      });
+  const std::string listed = scenario_.registers ? "" : name;
+  connection->MoveTo(listed);
+  connections->emplace(host, connection);
+  return {title, listed, new ShardControl(static_cast<uint32_t>(shard), std::move(connection)),
+          host};
 }
 
-std::vector<ServerGroup::Server> SimRoles::ServersOf(SimProcess* chief, ShardHandlers* own) {
+AnnouncedHosts* SimRoles::FollowHosts(Chief* chief, const Connections* connections) const {
+  if (!scenario_.registers) return nullptr;
+  auto* const hosts = new AnnouncedHosts(ClusterOf(0), config_hash_, Clock::Real());
+  hosts->Watch([chief, connections](const Task& host, const std::string& address) {
+    for (const auto& [task, connection] : *connections) {
+      if (task == host) connection->MoveTo(address);
+    }
+    chief->NoteAddress(host, address);
+  });
+  return hosts;
+}
+
+std::vector<ServerGroup::Server> SimRoles::ServersOf(SimProcess* chief, ShardHandlers* own,
+                                                     Connections* connections) {
   const ShardLayout layout(config_, ClusterOf(0));
   std::vector<ServerGroup::Server> servers;
   for (size_t s = 0; s < scenario_.shards(); ++s) {
-    servers.push_back(PlaceOf(chief, own, s, scenario_.HomeOf(s)));
+    servers.push_back(PlaceOf(chief, own, s, scenario_.HomeOf(s), connections));
     if (!scenario_.IsHostedShard(s)) continue;
     for (const size_t next : layout.RingFrom(s)) {
       if (next == s) continue;
-      servers.back().others.push_back(PlaceOf(chief, own, s, scenario_.HomeOf(next)));
+      servers.back().others.push_back(PlaceOf(chief, own, s, scenario_.HomeOf(next), connections));
     }
   }
   return servers;
@@ -175,10 +212,12 @@ absl::Status SimRoles::RunChief(SimProcess* process) {
   options.file_system = files;
   ShardHandlers* const own =
       scenario_.HostsShard(0) ? MakeShards(process, new StopSignal()) : nullptr;
+  auto* const connections = new Connections();
   absl::StatusOr<std::unique_ptr<Chief>> chief =
-      Chief::Create(std::move(options), ServersOf(process, own), Clock::Real(), stop);
+      Chief::Create(std::move(options), ServersOf(process, own, connections), Clock::Real(), stop);
   if (!chief.ok()) return chief.status();
   process->chief = (*chief)->service();
+  process->announced = FollowHosts(chief->get(), connections);
   // One that was replaced while it was frozen has lost its address.
   if (!is_replaced_(process)) network_->Connect(process->node, process);
   if (own == nullptr) return chief->release()->Run();
@@ -211,7 +250,7 @@ ShardHandlers* SimRoles::MakeShards(SimProcess* process, StopSignal* end) {
     const ShardLayout layout(config_, cluster);
     shards = layout.RingFrom(*layout.HomeAt(cluster.self));
     options.connect_host = [this, process](const std::string& address) {
-      const SimParameterControl::Route route = {*network_->NodeAt(address), nullptr,
+      const SimParameterControl::Route route = {network_->TargetAt(address), nullptr,
                                                 HostDeadlines()};
       return std::make_unique<SimParameterControl>(network_, process, route);
     };
@@ -228,20 +267,43 @@ absl::Status SimRoles::RunHost(SimProcess* process) {
   auto* const ends = new StopCallback(end, [asked] { asked->Raise(); });
   static_cast<void>(ends);
   ShardHandlers* const shards = MakeShards(process, end);
-  network_->Connect(process->node, process);
+  int port = 0;
+  if (scenario_.registers) {
+    port = network_->ListenAnywhere(process);
+  } else {
+    network_->Connect(process->node, process);
+  }
   BulkHandler* const own_shards = MakeSimOwnShards(network_, process, shards->calls()).release();
   // As the program does.
-  const absl::Status trained =
-      Train(process, new SimChiefService(network_, process, 0), own_shards, asked);
+  const auto registered = Register(process, port, asked);
+  absl::Status trained = registered.status();
+  if (trained.ok()) {
+    trained = Train(process, new SimChiefService(network_, process, 0), own_shards, asked);
+  }
   if (!trained.ok() && !absl::IsCancelled(trained)) return trained;
   if (trained.ok() && !shards->called()) return trained;
   asked->Wait();
+  if (registered.ok() && *registered != nullptr) RETURN_IF_ERROR((*registered)->status());
   shards->Linger(DepartureLimits());
   if (!shards->finished()) return absl::CancelledError("by a signal");
   // Finish has to be answered.
   const StopSignal never;
   never.WaitFor(kAnswerTime);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<HostAnnouncer>> SimRoles::Register(SimProcess* process, int port,
+                                                                  StopSignal* stop) {
+  if (!scenario_.registers) return nullptr;
+  v1::AnnounceHostRequest request;
+  *request.mutable_header()->mutable_task() = TaskToProto(TaskOf(process->node));
+  request.mutable_header()->set_incarnation(scheduler_->Random());
+  request.set_config_hash(config_hash_);
+  request.set_peer(scenario_.NameOf(process->node));
+  request.set_hosts(static_cast<uint32_t>(scenario_.shards()));
+  request.set_port(static_cast<uint32_t>(port));
+  return HostAnnouncer::Start(request, std::make_unique<SimChiefService>(network_, process, 0),
+                              RetryOptions(), Clock::Real(), stop, [stop] { stop->Raise(); });
 }
 
 absl::Status SimRoles::RunServer(SimProcess* process) {
@@ -275,24 +337,26 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> SimRoles::MakeClient(
   options.member_epoch = request.member_epoch;
   options.memory = std::move(request.memory);
   options.call_timeout = absl::Seconds(5);
-  std::vector<size_t> nodes;
-  for (size_t s = 0; s < scenario_.shards(); ++s) {
-    nodes.push_back(network_->NodeAt(request.ps_addresses[s]).value_or(scenario_.HomeOf(s)));
+  std::vector<SimTarget> targets;
+  for (const std::string& address : request.ps_addresses) {
+    targets.push_back(network_->TargetAt(address));
   }
-  std::unique_ptr<BulkTransport> transport = MakeSimBulkTransport(network_, process, nodes);
+  std::unique_ptr<BulkTransport> transport =
+      MakeSimBulkTransport(network_, process, std::move(targets));
   if (own_shards != nullptr) {
-    const ClusterSpec cluster = ClusterOf(process->node);
+    const ClusterSpec cluster = ClusterOf(*process);
     const ShardLayout layout(config_, cluster);
     options.names_shards = true;
     options.servers = NameServers(layout, cluster, request.ps_addresses);
-    OwnShards own = {scenario_.NameOf(process->node), {}};
+    OwnShards own = {cluster.SelfAddress().value_or(""), {}};
     for (const size_t s : layout.RingFrom(*layout.HomeAt(cluster.self))) {
       own.handlers[s] = own_shards;
     }
-    const auto first = std::find(nodes.begin(), nodes.end(), process->node);
+    const std::vector<std::string> all(request.ps_addresses.begin(), request.ps_addresses.end());
+    const auto first = std::find(all.begin(), all.end(), own.address);
     // The own shard's calls are made last.
-    if (first != nodes.end()) {
-      options.first_shard = static_cast<size_t>(first - nodes.begin() + 1) % nodes.size();
+    if (first != all.end()) {
+      options.first_shard = static_cast<size_t>(first - all.begin() + 1) % all.size();
     }
     transport =
         std::make_unique<OwnShardTransport>(std::move(own), options.servers, std::move(transport));
@@ -313,8 +377,8 @@ absl::Status SimRoles::Train(SimProcess* process, ChiefService* chief, BulkHandl
   options.peer = scenario_.NameOf(process->node);
   options.config = config_;
   options.config_hash = config_hash_;
-  options.servers_at = [this, node = process->node](const std::vector<std::string>& addresses) {
-    const ClusterSpec cluster = ClusterOf(node);
+  options.servers_at = [this, process](const std::vector<std::string>& addresses) {
+    const ClusterSpec cluster = ClusterOf(*process);
     return NameServers(ShardLayout(config_, cluster), cluster, addresses);
   };
   DeviceGroup* const devices =

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "chief/lifecycle/chief.h"
+#include "chief/servers/announced_hosts.h"
 #include "chief/servers/server_group.h"
 #include "core/base/file_system.h"
 #include "core/base/stop_signal.h"
@@ -19,6 +21,7 @@
 #include "core/client/services/bulk_handler.h"
 #include "core/client/services/chief_service.h"
 #include "core/client/services/grpc_parameter_control.h"
+#include "core/client/services/moving_control.h"
 #include "core/client/services/parameter_client.h"
 #include "core/cluster/cluster_spec.h"
 #include "core/cluster/task.h"
@@ -30,6 +33,7 @@
 #include "tests/search/record_model.h"
 #include "tests/search/scenario.h"
 #include "tests/search/storage.h"
+#include "worker/host_announcer.h"
 #include "worker/worker.h"
 
 namespace keelson {
@@ -72,14 +76,25 @@ class SimRoles {
   absl::Status Lead(SimProcess* process, Chief* chief, ShardHandlers* own, StopSignal* stop);
   absl::Status Train(SimProcess* process, ChiefService* chief, BulkHandler* own_shards,
                      StopSignal* stop);
+  // Registers a process that listens already, where processes do; null: they do not.
+  absl::StatusOr<std::unique_ptr<HostAnnouncer>> Register(SimProcess* process, int port,
+                                                          StopSignal* stop);
   Task TaskOf(size_t node) const;
-  // As the process of the node sees it.
+  // As the process of the node sees it at first.
   ClusterSpec ClusterOf(size_t node) const;
+  // As the process sees it now.
+  ClusterSpec ClusterOf(const SimProcess& process) const;
   ControlDeadlines HostDeadlines() const;
+  // The chief's connections to the hosts of shards, one for each shard, by the host's task.
+  using Connections = std::multimap<Task, std::shared_ptr<MovingControl>>;
   // `own`: what serves shards in the chief's process; null: it hosts none.
-  std::vector<ServerGroup::Server> ServersOf(SimProcess* chief, ShardHandlers* own);
+  std::vector<ServerGroup::Server> ServersOf(SimProcess* chief, ShardHandlers* own,
+                                             Connections* connections);
   // The shard at the host of this node.
-  ServerGroup::Server PlaceOf(SimProcess* chief, ShardHandlers* own, size_t shard, size_t node);
+  ServerGroup::Server PlaceOf(SimProcess* chief, ShardHandlers* own, size_t shard, size_t node,
+                              Connections* connections);
+  // Who takes announcements, and has chief and connections follow them.
+  AnnouncedHosts* FollowHosts(Chief* chief, const Connections* connections) const;
   SimFileSystem* NewFileSystem(SimProcess* process);
   absl::StatusOr<std::shared_ptr<DirectoryOwner>> TakeDirectory(FileSystem* file_system,
                                                                 StopSignal* stop);

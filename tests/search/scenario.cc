@@ -14,8 +14,9 @@ using Kind = SimFault::Kind;
 // A host that leaves takes a chief that is silent for a second for one that has ended
 // (departure.h).
 constexpr absl::Duration kChiefSilence = absl::Milliseconds(400);
-// Of the numbers that say whether a cluster is collective, or hybrid.
+// Of the numbers that say whether a cluster is collective, whose processes may register, or hybrid.
 constexpr uint64_t kCollectiveDice = 0x165667b19e3779f9;
+constexpr uint64_t kRegistersDice = 0xff51afd7ed558ccd;
 constexpr uint64_t kHybridDice = 0x85ebca77c2b2ae63;
 // How long a replaced process acts beside its successor.
 constexpr absl::Duration kAwake = absl::Seconds(4);
@@ -188,6 +189,7 @@ absl::Duration EndOf(const SimFault& fault) {
 
 std::string Scenario::NameOf(size_t node) const {
   if (node == 0) return "chief";
+  if (registers && IsWorker(node)) return absl::StrCat("worker-", node);
   if (IsServer(node)) return absl::StrCat("ps-", node - 1);
   if (IsWorker(node)) return absl::StrCat("worker-", node - 1 - servers);
   if (IsEvaluator(node)) return absl::StrCat("evaluator-", node - 1 - servers - workers);
@@ -204,7 +206,8 @@ std::string Scenario::ToString() const {
       "seed ", seed, ": ", ModeName(job.mode), ", ",
       servers > 0 ? absl::StrCat(servers, " servers, ") : "",
       collective || hybrid
-          ? absl::StrCat(trainers(), " hosts with ", CopiesName(job.copies), " replicas")
+          ? absl::StrCat(trainers(), " hosts", registers ? ", which register," : "", " with ",
+                         CopiesName(job.copies), " replicas")
           : absl::StrCat(workers, " workers"),
       ", ", evaluators, " evaluators, ", job.records, " records, ", job.replicas, " a step, depth ",
       job.depth, job.table ? ", a table" : "",
@@ -249,16 +252,19 @@ Scenario MakeScenario(uint64_t seed, uint64_t faults) {
   if (scenario.job.table && delta_dice.OnceIn(3)) scenario.job.full_every = delta_dice.Roll(2, 5);
   const FaultProfile profile = DrawProfile(seed);
   Dice collective_dice(seed ^ kCollectiveDice);
+  const bool registers = profile == FaultProfile::kRegisters;
   const bool may_be_collective = profile != FaultProfile::kHybrid && collective_dice.OnceIn(6);
-  if (profile == FaultProfile::kHosts || may_be_collective) {
+  if (profile == FaultProfile::kHosts || registers || may_be_collective) {
     MakeCollective(&collective_dice, &scenario);
+    scenario.registers = registers || Dice(seed ^ kRegistersDice).OnceIn(4);
+    // Launchers that number processes start none.
+    if (scenario.registers) scenario.evaluators = 0;
   }
   Dice hybrid_dice(seed ^ kHybridDice);
   const bool may_be_hybrid = !scenario.collective && hybrid_dice.OnceIn(8);
   if (profile == FaultProfile::kHybrid || may_be_hybrid) MakeHybrid(&hybrid_dice, &scenario);
   scenario.profile = FaultProfileName(profile);
-  if (profile == FaultProfile::kHosts || profile == FaultProfile::kHybrid)
-    pace = std::max(pace, absl::Seconds(6));
+  if (profile >= FaultProfile::kHosts) pace = std::max(pace, absl::Seconds(6));
   std::vector<SimFault> drawn;
   if (profile == FaultProfile::kAny) {
     const int64_t count = dice.Roll(0, 6);

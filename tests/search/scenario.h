@@ -64,6 +64,9 @@ struct Scenario {
   size_t workers = 1;
   // There are no servers: chief and workers train, and each hosts a shard (docs/collective.md).
   bool collective = false;
+  // Of a collective cluster: it lists the first process alone. The others listen at any port, and
+  // register with it (ADR 0045).
+  bool registers = false;
   // The servers hold the table, and the workers, each of which hosts a shard, all else (ADR 0046).
   bool hybrid = false;
   size_t evaluators = 0;

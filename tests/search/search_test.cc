@@ -51,6 +51,18 @@ TEST(Search, HybridJobsWithoutFaultsBreakNoRule) {
   }
 }
 
+// Hosts at any ports, which the leader learns.
+TEST(Search, JobsWhoseProcessesRegisterBreakNoRuleWithoutFaults) {
+  int found = 0;
+  for (uint64_t seed = 0; found < 6; ++seed) {
+    if (DrawProfile(seed) != FaultProfile::kRegisters) continue;
+    ++found;
+    const Scenario scenario = MakeScenario(seed, 0);
+    EXPECT_TRUE(scenario.registers);
+    EXPECT_EQ(PlayApart(scenario, false).violation, "") << scenario.ToString();
+  }
+}
+
 // Three hosts, of which the last one is killed, for good, when it has `executed` something.
 Scenario LosingAHost(const std::string& executed, v1::CollectiveConfig::Replicas copies) {
   Scenario scenario = MakeScenario(1, 0);
@@ -96,6 +108,18 @@ TEST(Search, AHybridJobEndsAlthoughAHostIsLostAndAServerIsKilled) {
     killed.node = 1;
     killed.length = absl::Seconds(1);
     scenario.faults.push_back(killed);
+    EXPECT_EQ(PlayApart(scenario, false).violation, "") << scenario.ToString();
+  }
+}
+
+// It comes back at another port.
+TEST(Search, AHostThatRegistersAnewGetsItsShardBack) {
+  for (const char* executed : {"AnnounceHost", "PushPull", "CommitRound"}) {
+    Scenario scenario = LosingAHost(executed, v1::CollectiveConfig::AUTO);
+    scenario.registers = true;
+    SimFault& lost = scenario.faults.front();
+    if (std::string(executed) == "AnnounceHost") lost.trigger->when = SimPoint::When::kAnswer;
+    lost.length = absl::Seconds(1);
     EXPECT_EQ(PlayApart(scenario, false).violation, "") << scenario.ToString();
   }
 }

@@ -87,6 +87,9 @@ class World {
   void Kill(SimProcess* process);
   // A process is about to end, or to be unable to go on, without having done its part.
   void NoteLost(const SimProcess* process);
+  // What a process of the node does when it wakes up beside its successor takes no step away that a
+  // replica has: no step is committed without the leader, which calls the successor.
+  bool ReplicasTakeOver(size_t node) const;
   // Called by each process around its messages and operations on files.
   void At(SimProcess* process, const SimPoint& point);
   // Begins the faults whose trigger this is.
@@ -240,6 +243,10 @@ void World::Restart(size_t node) {
   });
 }
 
+bool World::ReplicasTakeOver(size_t node) const {
+  return node != 0 && scenario_.job.mode == RecordMode::kSynchronous;
+}
+
 void World::NoteLost(const SimProcess* process) {
   if (process != nullptr && process->alive) rules_.NoteLost(*process);
 }
@@ -307,8 +314,11 @@ void World::Begin(const SimFault& fault) {
       if (process == nullptr) break;
       SetPaused(process, true);
       // When it wakes up it may do steps with a shard that its successor does not find.
-      if (scenario_.HostsShard(fault.node)) rules_.NoteLostShard();
-      NoteLost(process);
+      if (scenario_.HostsShard(fault.node) && !ReplicasTakeOver(fault.node)) {
+        rules_.NoteLostShard();
+      }
+      // Other hosts are lost when the leader calls their successors.
+      if (fault.node == 0) NoteLost(process);
       replaced_ = true;
       network_.Connect(fault.node, nullptr);
       Start(fault.node);

@@ -38,7 +38,8 @@ struct Verdict {
 // - initial: after the first commit no shard is given initial values.
 // - copies: no shard of a host is made of a snapshot unless a process has ended, not by itself,
 //   that had the only copy of one (copies_rule.h). Those of a hybrid cluster's servers have one
-//   copy.
+//   copy. Where hosts register, one that has not registered with the newest leader for longer than
+//   that waits counts as one that has ended.
 // - score: every evaluation is of a committed snapshot and its values, none is scored twice unless
 //   its claim has ended, and the job's last one is scored (evaluation_rule.h).
 // - read: rows of the table that a worker reads have whole updates, and none of theirs alone
