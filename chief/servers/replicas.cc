@@ -139,6 +139,17 @@ void Replicas::NoteLost(const std::string& address) {
   }
 }
 
+void Replicas::NoteRestarted(const std::string& address) {
+  for (const size_t s : ReplicasAt(address)) {
+    const size_t replica = at(s);
+    v1::ShardStatus status;
+    const bool has_it = replica != kNowhere &&
+                        calls_->place(s, replica).service->GetStatus({}, &status).ok() &&
+                        status.state() == v1::ShardStatus::READY;
+    if (!has_it) GiveUp(s, absl::UnavailableError("its host has been restarted"));
+  }
+}
+
 void Replicas::NoteLeaving(const std::string& address) {
   for (const size_t s : ReplicasAt(address)) {
     v1::ShardStatus host;

@@ -68,9 +68,12 @@ class Replicas {
   // than wait for it with the next round. Not those of shards whose hosts are lost, too: rounds
   // wait for these anyhow, and it may come back with the only copy.
   void NoteLost(const std::string& address);
-  // Likewise, and has it drop them: a process that leaves stays while it has what no snapshot has,
-  // and where it has served a shard before, it takes the replica for that until a round comes. Asks
-  // the shards' hosts first: where one does not answer, the replica may be the only copy.
+  // The process at this address is another one: gives up, of those replicas, those that it does not
+  // have. It may have got some already.
+  void NoteRestarted(const std::string& address);
+  // As NoteLost, and has it drop them: a process that leaves stays while it has what no snapshot
+  // has, and where it has served a shard before, it takes the replica for that until a round comes.
+  // Asks the shards' hosts first: where one does not answer, the replica may be the only copy.
   void NoteLeaving(const std::string& address);
 
   // How often in a row a process does not answer before it is taken for lost: one that is busy, or

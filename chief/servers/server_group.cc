@@ -343,13 +343,17 @@ absl::Status ServerGroup::HandOver(size_t s, const v1::MemberList& members) {
   return absl::OkStatus();
 }
 
-absl::Status ServerGroup::MoveToReplica(size_t s) {
+absl::Status ServerGroup::MoveToReplica(size_t s, bool restarted) {
   MutexLock lock(&place_mu_[s]);
   const std::string lost = calls_.address(s);
   ParameterControl* const service = calls_.service(s);
   RETURN_IF_ERROR(MoveTo(s, /*both_equal=*/false));
   rounds_.CommitWhereMoved(s);
-  replicas_.NoteLost(lost);
+  if (restarted) {
+    replicas_.NoteRestarted(lost);
+  } else {
+    replicas_.NoteLost(lost);
+  }
   service->GiveUpCalls();
   return absl::OkStatus();
 }

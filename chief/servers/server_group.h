@@ -157,9 +157,9 @@ class ServerGroup {
   bool MayMove(size_t s) const { return calls_.places(s) > 1; }
   // Whether Settle has found the shard's home ready for HandOver.
   bool MayGoHome(size_t s) const { return may_go_home_[s]; }
-  // Has the shard's replica take the place of its host, which is lost. UNAVAILABLE: it does not
-  // answer.
-  absl::Status MoveToReplica(size_t s);
+  // Has the shard's replica take the place of its host, which is lost; `restarted`: another process
+  // answers in its place. UNAVAILABLE: the replica does not answer.
+  absl::Status MoveToReplica(size_t s, bool restarted = false);
   // Has another process serve the shard, the first of its places that is there and was not asked to
   // stop, for these members; the one that has served it drops it. Every push that was acknowledged
   // must have returned, and none may be under way, unless the process was asked to stop.

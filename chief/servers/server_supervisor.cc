@@ -165,7 +165,7 @@ bool ServerSupervisor::MoveIfLost(size_t s, bool empty, Watch* watch) {
     return false;
   }
   const std::optional<Task> host = servers_->HostOf(s);
-  const absl::Status moved = servers_->MoveToReplica(s);
+  const absl::Status moved = servers_->MoveToReplica(s, /*restarted=*/empty);
   if (moved.ok()) {
     watch->NoteMoved(clock_->Monotonic());
     if (job_.note_moved != nullptr) job_.note_moved(host);

@@ -368,6 +368,25 @@ TEST_F(SupervisedMovesTest, TheReplicaOfALostHostServesItsShard) {
   EXPECT_THAT(lost_, ElementsAre(std::optional<Task>(HostTask(1))));
 }
 
+// While its own shard was not yet known to be lost.
+TEST_F(SupervisedMovesTest, AReplicaThatARestartedHostHasGotAgainIsKept) {
+  for (size_t s = 0; s < kHosts; ++s) supervisor_.Visit(s);
+  ASSERT_TRUE(group_->HasReplica(0));
+  for (size_t s = 0; s < kHosts; ++s) at(1, s).Restart();
+  at(1, 0).EditStatus([](v1::ShardStatus* shard) { shard->set_state(v1::ShardStatus::READY); });
+  supervisor_.Visit(1);
+  EXPECT_EQ(group_->HostOf(1), HostTask(2));
+  EXPECT_TRUE(group_->HasReplica(0));
+}
+
+TEST_F(SupervisedMovesTest, AReplicaThatARestartedHostLacksIsGivenUp) {
+  for (size_t s = 0; s < kHosts; ++s) supervisor_.Visit(s);
+  for (size_t s = 0; s < kHosts; ++s) at(1, s).Restart();
+  supervisor_.Visit(1);
+  EXPECT_EQ(group_->HostOf(1), HostTask(2));
+  EXPECT_FALSE(group_->HasReplica(0));
+}
+
 TEST_F(SupervisedMovesTest, AReplicaThatIsSilentOnceServesTheShardOfARestartedHost) {
   supervisor_.Visit(1);
   ASSERT_TRUE(group_->HasReplica(1));
