@@ -10,12 +10,6 @@
 namespace keelson {
 namespace {
 
-ConsistencyMode ModeOf(const v1::JobState& origin, const Training::Options& options) {
-  if (!origin.has_mode() || origin.config_hash() != options.config_hash) return options.mode;
-  const absl::StatusOr<ConsistencyMode> mode = ConsistencyMode::FromProto(origin.mode());
-  return mode.ok() ? *mode : options.mode;
-}
-
 std::optional<v1::StreamStatus> StreamStatusOf(const WorkLedger& ledger) {
   if (!ledger.options().stream) return std::nullopt;
   v1::StreamStatus status;
@@ -30,7 +24,8 @@ std::optional<v1::StreamStatus> StreamStatusOf(const WorkLedger& ledger) {
 WorkDispatcher DispatcherOf(const Training::Options& options, WorkLedger ledger,
                             uint32_t first_attempt) {
   const v1::JobState origin = ledger.origin();
-  WorkDispatcher work(std::move(ledger), ModeOf(origin, options), first_attempt);
+  WorkDispatcher work(std::move(ledger), ModeFrom(origin, options.config_hash, options.mode),
+                      first_attempt);
   if (origin.config_hash() == options.config_hash && !origin.end_reason().empty()) {
     work.EndEarly(origin.end_reason());
   }
@@ -38,6 +33,13 @@ WorkDispatcher DispatcherOf(const Training::Options& options, WorkLedger ledger,
 }
 
 }  // namespace
+
+ConsistencyMode ModeFrom(const v1::JobState& origin, uint64_t config_hash,
+                         const ConsistencyMode& configured) {
+  if (!origin.has_mode() || origin.config_hash() != config_hash) return configured;
+  const absl::StatusOr<ConsistencyMode> mode = ConsistencyMode::FromProto(origin.mode());
+  return mode.ok() ? *mode : configured;
+}
 
 Training::Training(const Options& options, WorkLedger ledger, uint32_t first_attempt)
     : config_hash_(options.config_hash),

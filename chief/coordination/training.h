@@ -23,6 +23,11 @@
 
 namespace keelson {
 
+// The mode with which a job goes on from `origin`: the one that it had, if that was written with
+// this configuration and has one; otherwise the configured one.
+ConsistencyMode ModeFrom(const v1::JobState& origin, uint64_t config_hash,
+                         const ConsistencyMode& configured);
+
 // A pure state machine: no threads, no I/O, no time. Not thread-safe: a coordinator owns it, whose
 // lock guards it.
 class Training {
@@ -37,9 +42,9 @@ class Training {
     double max_loss = 0;
   };
 
-  // The mode, and the reason to end early, are those of the state that the ledger comes from, if
-  // that was written with this configuration and has them; otherwise the mode is the configured
-  // one. `first_attempt`: see WorkDispatcher.
+  // The mode is that of ModeFrom. The reason to end early is that of the state that the ledger
+  // comes from, if that was written with this configuration and has one. `first_attempt`: see
+  // WorkDispatcher.
   Training(const Options& options, WorkLedger ledger, uint32_t first_attempt);
 
   WorkDispatcher& work() { return work_; }

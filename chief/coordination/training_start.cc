@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "core/base/log.h"
+#include "core/cluster/consistency.h"
 #include "core/cluster/task_proto.h"
 
 namespace keelson {
@@ -42,9 +44,17 @@ void TrainingStart::BeginTraining(ModelLocation model, WorkLedger ledger) {
   const Training::Options options = {state_->options.config_hash, state_->options.mode,
                                      state_->options.loss_interval, state_->options.max_loss};
   state_->training.emplace(options, std::move(ledger), first_attempt_);
+  LogOtherMode();
   state_->phase = JobPhase::kTraining;
   state_->RequestPersistence();
   state_->WakeAll();
+}
+
+void TrainingStart::LogOtherMode() const {
+  const ConsistencyMode& mode = state_->training->work().mode();
+  if (mode == state_->options.mode) return;
+  LogInfo("consistency mode: ", mode.ToString(), ", as the job has had it; one that begins has ",
+          state_->options.mode.ToString(), " (keelson_ctl mode changes it)");
 }
 
 void TrainingStart::Resume(ModelLocation model, WorkLedger ledger,

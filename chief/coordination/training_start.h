@@ -48,6 +48,8 @@ class TrainingStart {
   void RaiseAttemptBeyond(uint32_t known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
   void BeginTraining(ModelLocation model, WorkLedger ledger)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
+  // Says so if the job goes on with another mode than the configured one.
+  void LogOtherMode() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
 
   CoordinatorState* const state_;
   uint32_t first_attempt_ ABSL_GUARDED_BY(state_->mu);

@@ -16,7 +16,9 @@ WorkDispatcher::WorkDispatcher(WorkLedger ledger, const ConsistencyMode& mode,
       mode_(mode),
       bound_(mode.staleness),
       rounds_(mode.replicas_to_aggregate),
-      attempt_(first_attempt) {}
+      attempt_(first_attempt) {
+  ledger_.CountSteps(mode_.batches_per_step());
+}
 
 bool WorkDispatcher::MayGrant() const {
   if (ledger_.Done()) return false;
@@ -226,6 +228,7 @@ void WorkDispatcher::EnterMode(const ConsistencyMode& mode) {
   mode_ = mode;
   bound_ = StalenessBound(mode.staleness);
   rounds_ = SyncRounds(mode.replicas_to_aggregate);
+  ledger_.CountSteps(mode_.batches_per_step());
 }
 
 v1::JobState WorkDispatcher::ToState() const {

@@ -28,6 +28,16 @@ RecordSet WorkLedger::Unfinished() const {
   return unfinished;
 }
 
+void WorkLedger::CountSteps(int64_t batches_per_step) {
+  if (options_.epochs == 0) return;
+  assert(round_.empty());
+  int64_t leased = 0;
+  leases_.ForEachUnfinished([&leased](const WorkTicket&) { ++leased; });
+  options_.max_steps =
+      completed_steps_ + leased + pool_.StepsLeftOf(options_.epochs, batches_per_step);
+  pool_.SetMaxSteps(options_.max_steps);
+}
+
 std::optional<WorkLease> WorkLedger::Acquire(uint64_t worker, int64_t max_tickets) {
   assert(round_.empty());
   WorkLease lease;

@@ -82,6 +82,12 @@ class WorkLedger {
   static absl::StatusOr<WorkLedger> FromPersisted(const v1::PersistedJobState& persisted,
                                                   WorkOptions options);
 
+  // With WorkOptions::epochs: makes max_steps the step at which these are over when what is left of
+  // them is taken `batches_per_step` batches at a time; steps that were taken otherwise count as
+  // they were. Exact unless an epoch ends with fewer records than a step has batches: then the last
+  // step goes beyond the last epoch. No round may be open.
+  void CountSteps(int64_t batches_per_step);
+
   // The ledger's state for a snapshot: what is leased or in a round counts as unfinished.
   // `config_hash` and `mode` are left to the caller.
   v1::JobState ToState() const;

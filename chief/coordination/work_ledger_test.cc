@@ -4,6 +4,7 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "chief/coordination/work_testing.h"
 #include "gmock/gmock.h"
@@ -13,6 +14,7 @@ namespace keelson {
 
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -149,6 +151,75 @@ TEST(WorkLedgerTest, StepsFor) {
   EXPECT_EQ(tickets.back(), (WorkTicket{21, 1, 100, 101}));
   EXPECT_EQ(ledger.Complete(kBob, 1, 22), absl::OkStatus());
   EXPECT_DOUBLE_EQ(ledger.epochs_completed(), 2);
+}
+
+// Takes rounds of so many batches until the ledger is done, or `most` of them; counts each use of a
+// record of any epoch.
+void TakeRounds(int64_t batches, int64_t most, WorkLedger* ledger, std::vector<int>* uses) {
+  for (int64_t round = 0; round < most && !ledger->Done(); ++round) {
+    const std::vector<RecordRange> records = ledger->OpenRound(batches);
+    for (const RecordRange& range : records) {
+      for (int64_t r = range.begin; r < range.end; ++r) ++(*uses)[static_cast<size_t>(r)];
+    }
+    ledger->CompleteRound(records);
+  }
+}
+
+TEST(WorkLedgerEpochsTest, AJobThatBeginsHasTheStepsOfItsEpochs) {
+  WorkOptions options = {.max_steps = 1, .num_records = 101, .batch_size = 10, .epochs = 2};
+  WorkLedger ledger(options);
+  ledger.CountSteps(1);
+  EXPECT_EQ(ledger.options().max_steps, WorkPool::StepsFor(2, 101, 10));
+  ledger.CountSteps(3);
+  EXPECT_EQ(ledger.options().max_steps, WorkPool::StepsFor(2, 101, 30));
+}
+
+TEST(WorkLedgerEpochsTest, StepsOfAnotherSizeTakeWhatIsLeft) {
+  for (const int64_t before : {1, 2, 3, 4}) {
+    for (const int64_t after : {1, 2, 3, 4}) {
+      for (const int64_t taken : {0, 1, 4, 7}) {
+        WorkOptions options = {.max_steps = 1, .num_records = 105, .batch_size = 10, .epochs = 3};
+        std::vector<int> uses(105);
+        WorkLedger first(options);
+        first.CountSteps(before);
+        TakeRounds(before, taken, &first, &uses);
+        WorkLedger second = *WorkLedger::FromState(first.ToState(), options);
+        second.CountSteps(after);
+        TakeRounds(after, 1000, &second, &uses);
+        EXPECT_THAT(uses, Each(3)) << before << " batches, then " << after << ", at " << taken;
+        EXPECT_EQ(second.completed_steps(), second.options().max_steps);
+      }
+    }
+  }
+}
+
+TEST(WorkLedgerEpochsTest, WhatIsOutOrCameBackTakesStepsToo) {
+  WorkLedger ledger({.max_steps = 1, .num_records = 100, .batch_size = 10, .epochs = 2});
+  ledger.CountSteps(1);
+  ASSERT_TRUE(ledger.Acquire(kAlice, 3).has_value());
+  ASSERT_TRUE(ledger.Acquire(kBob, 2).has_value());
+  ASSERT_EQ(ledger.Release(kAlice), 3);
+  ledger.CountSteps(1);
+  EXPECT_EQ(ledger.options().max_steps, 20);
+  // Bob's two, three that came back with one more, four of this epoch and ten.
+  ledger.CountSteps(2);
+  EXPECT_EQ(ledger.options().max_steps, 2 + 2 + 2 + 5);
+}
+
+TEST(WorkLedgerEpochsTest, EpochsThatAreOverTakeNoStep) {
+  WorkOptions options = {.max_steps = 1, .num_records = 100, .batch_size = 10, .epochs = 1};
+  std::vector<int> uses(100);
+  WorkLedger ledger(options);
+  ledger.CountSteps(2);
+  TakeRounds(2, 100, &ledger, &uses);
+  WorkLedger next = *WorkLedger::FromState(ledger.ToState(), options);
+  next.CountSteps(1);
+  EXPECT_TRUE(next.Done());
+  EXPECT_EQ(next.options().max_steps, 5);
+  options.epochs = 2;
+  WorkLedger longer = *WorkLedger::FromState(ledger.ToState(), options);
+  longer.CountSteps(1);
+  EXPECT_EQ(longer.options().max_steps, 15);
 }
 
 TEST(WorkLedgerStateTest, TellsWhereTheJobStands) {

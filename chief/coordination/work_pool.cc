@@ -81,6 +81,17 @@ std::vector<RecordRange> WorkPool::TakeBatches(int64_t count) {
   return batches;
 }
 
+int64_t WorkPool::StepsLeftOf(int64_t epochs, int64_t batches_per_step) const {
+  WorkPool rest = *this;
+  int64_t steps = 0;
+  // What came back shares its last step with what follows.
+  for (; !rest.returned_.empty(); ++steps) rest.TakeBatches(batches_per_step);
+  if (rest.next_epoch_ >= epochs) return steps;
+  const int64_t size = batch_size_ * batches_per_step;
+  return steps + StepsFor(1, num_records_ - rest.next_position_, size) +
+         StepsFor(epochs - rest.next_epoch_ - 1, num_records_, size);
+}
+
 void WorkPool::RestartSteps(int64_t step) {
   free_steps_.clear();
   next_step_ = step;

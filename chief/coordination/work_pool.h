@@ -30,6 +30,11 @@ struct WorkOptions {
   // Records become known as the files of a stream come.
   bool stream = false;
 
+  // > 0: the training is so many epochs, and max_steps follows from them (WorkLedger::CountSteps).
+  int64_t epochs = 0;
+
+  // max_steps; 0 where the stream's end alone ends the training.
+  int64_t KnownSteps() const { return max_steps == kEndlessSteps ? 0 : max_steps; }
   // " of 1000", for messages; empty where the stream's end alone ends the training.
   std::string OfSteps() const;
 };
@@ -77,6 +82,11 @@ class WorkPool {
   // The next `count` batches. Where an epoch has less left than these, the rest is shared out
   // evenly.
   std::vector<RecordRange> TakeBatches(int64_t count);
+  // How many steps of `batches_per_step` batches it takes to hand out what came back and what is
+  // left of so many epochs; 0: they are over.
+  int64_t StepsLeftOf(int64_t epochs, int64_t batches_per_step) const;
+  void SetMaxSteps(int64_t max_steps) { max_steps_ = max_steps; }
+
   // Numbers steps from `step` on without gaps: the numbers of those that came back are dropped.
   void RestartSteps(int64_t step);
 

@@ -28,6 +28,7 @@ int64_t BatchesPerStep(const v1::TrainConfig& config) {
   return mode.has_synchronous() ? mode.synchronous().replicas_to_aggregate() : 1;
 }
 
+// Of a job that begins now; one that goes on counts what is left (WorkLedger::CountSteps).
 int64_t MaxSteps(const ChiefOptions& options) {
   const v1::TrainingConfig& train = options.config.train();
   if (train.max_steps() > 0) return train.max_steps();
@@ -90,8 +91,13 @@ v1::InitializeShardRequest ShardsOf(const ChiefOptions& options, const Placement
 }
 
 WorkOptions Work(const ChiefOptions& options, int64_t max_steps) {
-  WorkOptions work = {max_steps, options.train_records, options.config.train().batch_size(),
-                      RandomId() | 1};
+  const v1::TrainingConfig& train = options.config.train();
+  WorkOptions work;
+  work.max_steps = max_steps;
+  work.epochs = train.max_steps() > 0 || options.stream != nullptr ? 0 : train.epochs();
+  work.num_records = options.train_records;
+  work.batch_size = train.batch_size();
+  work.first_lease_id = RandomId() | 1;
   work.stream = options.stream != nullptr;
   return work;
 }
@@ -118,9 +124,8 @@ RetryPause PauseOf(const ChiefOptions& options) {
   return RetryPause(options.snapshot_retry, kLongestSnapshotRetry);
 }
 
-TrainingPhase::Options TrainingOptions(const ChiefOptions& options, int64_t max_steps) {
+TrainingPhase::Options TrainingOptions(const ChiefOptions& options) {
   TrainingPhase::Options out;
-  out.saves.max_steps = max_steps;
   out.saves.save_steps = options.config.checkpoint().save_steps();
   out.saves.interval = absl::Seconds(options.config.checkpoint().save_seconds());
   out.saves.retry = PauseOf(options);
@@ -228,8 +233,8 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
       start_(StartOptions(options_, max_steps), model_, &cold_start_, &coordinator_, &servers_,
              &supervisor_, &snapshotter_, &snapshots_, &leadership_, clock, &stop_),
       stream_(options_.stream.get(), coordinator_.stream(), clock),
-      training_(TrainingOptions(options_, max_steps), &coordinator_, &servers_, &snapshots_,
-                &leadership_, &stream_, clock, &stop_),
+      training_(TrainingOptions(options_), &coordinator_, &servers_, &snapshots_, &leadership_,
+                &stream_, clock, &stop_),
       ending_(EndingOptions(options_), &directory_, &coordinator_, &servers_, &supervisor_,
               &snapshotter_, &snapshots_, &leadership_, clock, &stop_) {}
 

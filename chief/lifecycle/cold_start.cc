@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "chief/coordination/training.h"
 #include "chief/servers/adoption.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
@@ -29,14 +30,14 @@ absl::Status ColdStart::Run(const std::vector<v1::ShardStatus>& shards) {
   for (const v1::ShardStatus& shard : shards)
     version = std::max(version, shard.job_state_version());
   restored.state.set_state_version(version + 1);
-  ASSIGN_OR_RETURN(WorkLedger ledger, WorkLedger::FromState(restored.state, options_.work));
+  ASSIGN_OR_RETURN(WorkLedger ledger, LedgerFrom(restored.state));
   // The servers hold this configuration's model. Its first snapshot is committed only after the job
   // file has been written with it.
   RETURN_IF_ERROR(leadership_->NoteConfigInUse());
   const int64_t step = ledger.completed_steps();
   LogInfo(restored.prefix.empty() ? "training from the start"
                                   : absl::StrCat("continuing from ", restored.prefix),
-          ": step ", step, options_.work.OfSteps(),
+          ": step ", step, ledger.options().OfSteps(),
           options_.work.stream ? ", a stream of records"
                                : absl::StrCat(", ", options_.work.num_records, " records"));
   coordinator_->evaluations()->NameSnapshot(step, restored.state.snapshot_id());
@@ -57,6 +58,13 @@ absl::Status ColdStart::Run(const std::vector<v1::ShardStatus>& shards) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<WorkLedger> ColdStart::LedgerFrom(const v1::JobState& state) const {
+  ASSIGN_OR_RETURN(WorkLedger ledger, WorkLedger::FromState(state, options_.work));
+  ledger.CountSteps(
+      ModeFrom(state, options_.config_hash, coordinator_->control()->mode()).batches_per_step());
+  return ledger;
+}
+
 absl::Status ColdStart::WaitForInheritance() {
   const absl::Duration until = clock_->Monotonic() + options_.startup_timeout;
   TroubleLog trouble("taking the model directory", clock_);
@@ -75,7 +83,8 @@ absl::StatusOr<Snapshotter::Restored> ColdStart::RestoreOrBegin(
   const absl::Duration start = clock_->Monotonic();
   TroubleLog trouble("looking for the newest snapshot", clock_);
   const auto restore = [&](const Snapshotter::Restored& candidate) -> absl::Status {
-    RETURN_IF_ERROR(WorkLedger::FromState(candidate.state, options_.work).status());
+    ASSIGN_OR_RETURN(const WorkLedger ledger, LedgerFrom(candidate.state));
+    servers_->SetMaxSteps(ledger.options().KnownSteps());
     return calls_.Run(
         [&] { return servers_->Initialize(candidate.step, coordinator_->roster()->MemberList()); });
   };

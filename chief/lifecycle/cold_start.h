@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "chief/coordination/coordinator.h"
+#include "chief/coordination/work_ledger.h"
 #include "chief/coordination/work_pool.h"
 #include "chief/lifecycle/job_snapshots.h"
 #include "chief/lifecycle/leadership.h"
@@ -66,6 +67,8 @@ class ColdStart {
   absl::Status Run(const std::vector<v1::ShardStatus>& shards);
 
  private:
+  // Errors of WorkLedger::FromState.
+  absl::StatusOr<WorkLedger> LedgerFrom(const v1::JobState& state) const;
   // Until the directory can be written again: its job does not run, so nothing else can go on. Up
   // to `startup_timeout`, then the error of its storage.
   absl::Status WaitForInheritance();

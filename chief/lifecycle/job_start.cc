@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "chief/coordination/training.h"
 #include "chief/lifecycle/round_takeover.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
@@ -72,13 +74,17 @@ absl::StatusOr<absl::Duration> JobStart::Adopt(const Adoption& adoption,
                    adoption.from_snapshot
                        ? WorkLedger::FromState(adoption.persisted.job(), options_.work)
                        : WorkLedger::FromPersisted(adoption.persisted, options_.work));
+  ledger.CountSteps(
+      ModeFrom(adoption.persisted.job(), options_.config_hash, coordinator_->control()->mode())
+          .batches_per_step());
+  servers_->SetMaxSteps(ledger.options().KnownSteps());
   TakeRoundsOver(adoption, shards, coordinator_, servers_, *stop_);
   RETURN_IF_ERROR(leadership_->NoteConfigInUse());
+  const std::string of_steps = ledger.options().OfSteps();
   ModelLocation model = model_;
   model.ps_addresses = servers_->Addresses();
   coordinator_->start()->Resume(std::move(model), std::move(ledger), adoption.persisted);
-  LogInfo("training goes on: step ", coordinator_->reports()->GetStatus().step,
-          options_.work.OfSteps());
+  LogInfo("training goes on: step ", coordinator_->reports()->GetStatus().step, of_steps);
   const SnapshotFigures newest = snapshotter_->figures();
   if (newest.step >= 0) coordinator_->evaluations()->SetSnapshotStep(newest.step);
   for (size_t s = 0; s < adoption.keeps.size(); ++s) {

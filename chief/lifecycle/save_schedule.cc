@@ -1,6 +1,7 @@
 #include "chief/lifecycle/save_schedule.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace keelson {
 
@@ -13,8 +14,8 @@ SaveSchedule::SaveSchedule(Options options, int64_t saved_step, absl::Duration s
     : options_(options), retry_(options.retry), saved_step_(saved_step), saved_at_(saved_at) {}
 
 int64_t SaveSchedule::AwaitedStep(absl::Duration now) const {
-  if (options_.save_steps == 0 || now < not_before_) return options_.max_steps;
-  return std::min(options_.max_steps, saved_step_ + options_.save_steps);
+  if (options_.save_steps == 0 || now < not_before_) return std::numeric_limits<int64_t>::max();
+  return saved_step_ + options_.save_steps;
 }
 
 bool SaveSchedule::Due(int64_t step, absl::Duration now) const {

@@ -27,7 +27,6 @@ class RetryPause {
 class SaveSchedule {
  public:
   struct Options {
-    int64_t max_steps = 0;
     // The number of steps between snapshots; 0: one each `interval`.
     int64_t save_steps = 0;
     absl::Duration interval = absl::InfiniteDuration();
@@ -37,7 +36,8 @@ class SaveSchedule {
   // The newest snapshot has `saved_step` and was written at `saved_at`.
   SaveSchedule(Options options, int64_t saved_step, absl::Duration saved_at);
 
-  // The number of steps to wait for: when they are done, a snapshot is due, or the job is done.
+  // The number of steps to wait for: when they are done, a snapshot is due. More than any job has
+  // where time alone decides.
   int64_t AwaitedStep(absl::Duration now) const;
 
   bool Due(int64_t step, absl::Duration now) const;

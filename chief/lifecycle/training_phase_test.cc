@@ -21,7 +21,6 @@ class TrainingPhaseTest : public SavedJobTest {
   }
   absl::Status Run() {
     TrainingPhase::Options options;
-    options.saves.max_steps = Work().max_steps;
     options.saves.save_steps = save_steps_;
     options.step_wait = step_wait_;
     return TrainingPhase(options, &coordinator_, &servers_, &snapshots_, &leadership_, &stream_,

@@ -164,6 +164,11 @@ void ServerGroup::Describe(const v1::InitializeShardRequest& shards) {
   shards_.set_config_hash(options_.config_hash);
 }
 
+void ServerGroup::SetMaxSteps(int64_t max_steps) {
+  MutexLock lock(&mu_);
+  shards_.set_max_steps(max_steps);
+}
+
 absl::Status ServerGroup::Initialize(std::optional<int64_t> restore_step,
                                      const v1::MemberList& members) {
   RETURN_IF_ERROR(

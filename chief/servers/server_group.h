@@ -92,6 +92,9 @@ class ServerGroup {
   // members. Before WaitUntilReachable.
   void Describe(const v1::InitializeShardRequest& shards);
 
+  // InitializeShardRequest.max_steps of shards that are initialized from now on.
+  void SetMaxSteps(int64_t max_steps);
+
   // ShardStorage::PrepareInitialValues.
   absl::Status PrepareInitialValues() { return storage_->PrepareInitialValues(*stop_); }
 

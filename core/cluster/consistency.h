@@ -28,6 +28,8 @@ struct ConsistencyMode {
   bool synchronous() const { return kind == kSynchronous; }
   // Some gradients of a step are dropped.
   bool contested() const { return total_replicas > replicas_to_aggregate; }
+  // How many batches count in a step.
+  int64_t batches_per_step() const { return synchronous() ? replicas_to_aggregate : 1; }
 
   // INVALID_ARGUMENT: none of the texts above, or a number out of range.
   static absl::StatusOr<ConsistencyMode> Parse(absl::string_view text);

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -219,6 +220,17 @@ class ScaledJob : public CollectiveJob {
     process(task).Signal(SIGTERM);
     ExpectExit(task, kExitStopped);
   }
+  // The chief and so many workers.
+  void StartAllIn(int workers) {
+    StartIn(workers, kChiefTask);
+    for (int worker = 0; worker < workers; ++worker) StartIn(workers, WorkerTask(worker));
+  }
+  void EndAllIn(int workers, int signal) {
+    std::vector<Task> tasks = {kChiefTask};
+    for (int worker = 0; worker < workers; ++worker) tasks.push_back(WorkerTask(worker));
+    for (const Task& task : tasks) process(task).Signal(signal);
+    for (const Task& task : tasks) process(task).Wait(absl::Seconds(60));
+  }
 };
 
 TEST(CollectiveTest, ScaledWhileItTrainsItLosesNothing) {
@@ -247,6 +259,26 @@ TEST(CollectiveTest, ScaledWhileItTrainsItLosesNothing) {
   job.ExpectAllDoneBut({WorkerTask(2)});
   EXPECT_THAT(job.Log(WorkerTask(1)), HasSubstr("training on cpu"));
   ExpectNothingLost(job, config, /*workers=*/1);
+}
+
+// The job is ended and started again with other processes, once killed and once asked to stop.
+TEST(CollectiveTest, EpochsStayWhatTheyWereWithAnotherNumberOfProcesses) {
+  constexpr int kEpochs = 100;
+  const std::string config = absl::StrReplaceAll(EvenConfig(kEpochs), {{"max_steps:", "epochs:"}});
+  for (const auto& [before, after] : {std::pair(3, 1), std::pair(1, 3)}) {
+    ScaledJob job(config);
+    job.StartAllIn(before);
+    job.WaitForStep(kChiefTask, 210);
+    job.EndAllIn(before, before > after ? SIGTERM : SIGKILL);
+    job.StartAllIn(after);
+    std::vector<Task> gone;
+    for (int worker = after; worker < 3; ++worker) gone.push_back(WorkerTask(worker));
+    job.ExpectAllDoneBut(gone);
+    // Of 960 records a step has as many batches of 32 as it had at first.
+    const int batches = before + 1;
+    job.ExpectTrained(kEpochs * ((30 + batches - 1) / batches));
+    EXPECT_THAT(job.Log(kChiefTask), HasSubstr(absl::StrCat("consistency mode: sync:", batches)));
+  }
 }
 
 TEST(CollectiveTest, AJobWaitsWhileTooFewTrain) {
