@@ -40,6 +40,11 @@ absl::Status ColdStart::Run(const std::vector<v1::ShardStatus>& shards) {
           ": step ", step, ledger.options().OfSteps(),
           options_.work.stream ? ", a stream of records"
                                : absl::StrCat(", ", options_.work.num_records, " records"));
+  const int64_t done = StepOfJob(shards, restored.state.job_id());
+  if (done > step) {
+    LogWarning("lost steps ", step + 1, " to ", done,
+               ": servers had done them, and the snapshot does not have them");
+  }
   coordinator_->evaluations()->NameSnapshot(step, restored.state.snapshot_id());
   coordinator_->evaluations()->SetSnapshotStep(step);
   if (restored.prefix.empty()) {

@@ -6,6 +6,7 @@
 #include "chief/servers/adoption.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,22 @@ Adoption StartOver(std::string reason) {
 bool HoldsShard(const ExpectedShards& expected, const v1::ShardStatus& server, size_t s) {
   return server.state() == v1::ShardStatus::READY && server.config_hash() == expected.config_hash &&
          server.placement_fingerprint() == expected.placement_fingerprint && server.shard() == s;
+}
+
+// The server holds a shard of a model of this configuration that is divided otherwise.
+bool HoldsOtherShard(const ExpectedShards& expected, const v1::ShardStatus& server) {
+  return server.state() == v1::ShardStatus::READY && server.config_hash() == expected.config_hash &&
+         server.placement_fingerprint() != expected.placement_fingerprint;
+}
+
+std::string WhyNoShard(const ExpectedShards& expected,
+                       const std::vector<v1::ShardStatus>& servers) {
+  const bool other = std::any_of(
+      servers.begin(), servers.end(),
+      [&expected](const v1::ShardStatus& server) { return HoldsOtherShard(expected, server); });
+  if (!other) return "no server holds its shard of this job";
+  return absl::StrCat("the model is held in other shards than the ", servers.size(),
+                      " of this cluster, and goes on from the newest snapshot");
 }
 
 // The job state persisted at `server`; nothing if there is none, or it is not readable.
@@ -89,7 +106,7 @@ Adoption DecideAdoption(const ExpectedShards& expected, const std::vector<v1::Sh
     if (snapshot.has_value() && !FitsSnapshot(*persisted, *snapshot)) continue;
     if (!newest.has_value() || IsNewer(servers[s], servers[*newest])) newest = s;
   }
-  if (!any_shard) return StartOver("no server holds its shard of this job");
+  if (!any_shard) return StartOver(WhyNoShard(expected, servers));
   if (!any_state) return StartOver("no server holds a job state");
   if (!newest.has_value()) {
     return StartOver("the servers hold another job than that of the newest snapshot");
@@ -124,6 +141,20 @@ int64_t RememberedStep(const std::vector<v1::ShardStatus>& servers) {
     const std::optional<v1::PersistedJobState> persisted = PersistedStateOf(server);
     if (!persisted.has_value()) continue;
     step = std::max({step, persisted->job().global_step(), persisted->snapshot_step()});
+  }
+  return step;
+}
+
+int64_t StepOfJob(const std::vector<v1::ShardStatus>& servers, uint64_t job_id) {
+  int64_t step = 0;
+  for (const v1::ShardStatus& server : servers) {
+    const std::optional<v1::PersistedJobState> persisted = PersistedStateOf(server);
+    if (!persisted.has_value() || persisted->job().job_id() != job_id) continue;
+    step = std::max(step, persisted->job().global_step());
+    // That of a round is newer.
+    if (server.state() == v1::ShardStatus::READY) {
+      step = std::max(step, server.committed_round() + 1);
+    }
   }
   return step;
 }

@@ -49,6 +49,9 @@ Adoption DecideAdoption(const ExpectedShards& expected, const std::vector<v1::Sh
 // The newest step that a job state at one of the servers tells of, whatever job it is of; 0: none.
 int64_t RememberedStep(const std::vector<v1::ShardStatus>& servers);
 
+// The number of steps of this job that the servers are known to have done; 0: none.
+int64_t StepOfJob(const std::vector<v1::ShardStatus>& servers, uint64_t job_id);
+
 }  // namespace keelson
 
 #endif  // KEELSON_CHIEF_SERVERS_ADOPTION_H_

@@ -102,7 +102,19 @@ TEST_F(AdoptionTest, EmptyServersStartOver) {
 
 TEST_F(AdoptionTest, ShardsOfAnotherKindStartOver) {
   for (v1::ShardStatus& server : servers_) server.set_placement_fingerprint(0xf2);
-  EXPECT_EQ(WhyNot(), "no server holds its shard of this job");
+  EXPECT_EQ(WhyNot(),
+            "the model is held in other shards than the 2 of this cluster, and goes on from the "
+            "newest snapshot");
+}
+
+TEST_F(AdoptionTest, TheStepOfAJobIsThatOfItsNewestStateOrRound) {
+  Remember(1, StateAt(12));
+  EXPECT_EQ(StepOfJob(servers_, kJob), 120);
+  servers_[0].set_committed_round(124);
+  EXPECT_EQ(StepOfJob(servers_, kJob), 125);
+  EXPECT_EQ(StepOfJob(servers_, kJob + 1), 0);
+  Restart(0);
+  EXPECT_EQ(StepOfJob(servers_, kJob), 120);
 }
 
 TEST_F(AdoptionTest, AShardThatIsNotTheServersOwnIsRestored) {

@@ -281,6 +281,21 @@ TEST(CollectiveTest, EpochsStayWhatTheyWereWithAnotherNumberOfProcesses) {
   }
 }
 
+// The others live on, and hold the shards of the cluster that they were started in.
+TEST(CollectiveTest, ALeaderOfAnotherClusterSaysWhatIsLost) {
+  ScaledJob job(JobConfig(kLongSteps));
+  job.StartAllIn(2);
+  job.WaitForStep(kChiefTask, 150);
+  job.Kill(kChiefTask);
+  job.StartIn(1, kChiefTask);
+  job.ExpectAllDoneBut({WorkerTask(2)});
+  job.ExpectTrained(kLongSteps);
+  EXPECT_THAT(job.Log(kChiefTask),
+              HasSubstr("the model is held in other shards than the 2 of this cluster"));
+  EXPECT_THAT(job.Log(kChiefTask), ContainsRegex("lost steps [0-9]+ to [0-9]+: servers had done"));
+  EXPECT_THAT(job.Log(kChiefTask), HasSubstr("consistency mode: sync:3"));
+}
+
 TEST(CollectiveTest, AJobWaitsWhileTooFewTrain) {
   const std::string config = absl::StrCat(SlowConfig(), "collective { min_workers: 2 }");
   CollectiveJob job(config, /*chief=*/true, Job::Evaluator::kNone);
