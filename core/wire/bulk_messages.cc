@@ -25,6 +25,7 @@ constexpr int kRound = 10;
 constexpr int kWeight = 11;
 constexpr int kStepsUnderWay = 12;
 constexpr int kUnseenPushes = 13;
+constexpr int kOrder = 16;
 }  // namespace request_field
 
 namespace response_field {
@@ -38,7 +39,7 @@ constexpr int kCredits = 6;
 
 // Upper bounds of encoded sizes: all single fields with the payload's tag and size; a range or a
 // block; a known version; a row section.
-constexpr size_t kFixedBytes = 168;
+constexpr size_t kFixedBytes = 180;
 constexpr size_t kRangeBytes = 2 + 5 * 6;
 constexpr size_t kBlockBytes = 2 + 2 * 6 + 11;
 constexpr size_t kVersionBytes = 10;
@@ -247,6 +248,8 @@ void ReadField(MessageReader* reader, size_t most_entries, BulkRequest* request)
       return reader->ReadUint32("steps_under_way", &request->steps_under_way);
     case request_field::kUnseenPushes:
       return reader->ReadUint32("unseen_pushes", &request->unseen_pushes);
+    case request_field::kOrder:
+      return reader->ReadUint32("order", &request->order);
     case kRows:
       return ReadRowSection(reader->Message("rows"), &request->rows.emplace_back());
     default:
@@ -387,6 +390,7 @@ std::string EncodeBulkRequest(const BulkRequest& request, size_t payload_bytes) 
     writer->Varint(request_field::kStepsUnderWay, request.steps_under_way);
     writer->Varint(request_field::kUnseenPushes, request.unseen_pushes);
     WriteRows(request.rows, writer);
+    writer->Varint(request_field::kOrder, request.order);
   });
 }
 

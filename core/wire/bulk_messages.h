@@ -99,6 +99,7 @@ struct BulkRequest {
   uint32_t steps_under_way = 0;
   uint32_t unseen_pushes = 0;
   std::vector<RowSection> rows;
+  uint32_t order = 0;  // with an attempt: the place among the round's gradients; 0: none
 
   friend bool operator==(const BulkRequest&, const BulkRequest&) = default;
 };

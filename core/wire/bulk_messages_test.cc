@@ -95,6 +95,26 @@ BulkRequest RandomPush(RandomNumbers* random) {
   return request;
 }
 
+// The place among a round's gradients goes before the payload, where protobuf would not write it.
+TEST(BulkMessagesTest, TheOrderOfAPushIsReadByProtobuf) {
+  BulkRequest request;
+  request.sequence = 3;
+  for (const uint32_t order : {1u, 200u, std::numeric_limits<uint32_t>::max()}) {
+    request.order = order;
+    const std::string bytes = EncodeBulkRequest(request, 5) + "bytes";
+    v1::PushRequest proto;
+    ASSERT_TRUE(proto.ParseFromString(bytes));
+    EXPECT_EQ(proto.order(), order);
+    EXPECT_EQ(proto.payload(), "bytes");
+    ByteRope rope;
+    rope.AppendCopy(bytes);
+    ByteCursor cursor(rope);
+    BulkRequest read;
+    EXPECT_EQ(*DecodeBulkRequest(&cursor, &read), 5);
+    EXPECT_EQ(read, request);
+  }
+}
+
 BulkResponse RandomResponse(RandomNumbers* random) {
   BulkResponse response;
   response.shard_step = random->NextSigned();

@@ -13,8 +13,8 @@
 
 namespace keelson {
 
-// Field numbers are 1 to 15, which makes a tag one byte. Bytes that each call needs at most: 11 for
-// Varint, 9 for Fixed64, 5 for Float, 2 for a message, 11 for Bytes.
+// Bytes that each call needs at most, with a field number of 1 to 15, which makes a tag one byte:
+// 11 for Varint, 9 for Fixed64, 5 for Float, 2 for a message, 11 for Bytes. Greater ones take more.
 class MessageWriter {
  public:
   explicit MessageWriter(void* to) : next_(static_cast<uint8_t*>(to)) {}
@@ -67,7 +67,7 @@ class MessageWriter {
   }
 
  private:
-  void Tag(int field, int wire_type) { *next_++ = static_cast<uint8_t>(field << 3 | wire_type); }
+  void Tag(int field, int wire_type) { PutVarint(static_cast<uint64_t>(field << 3 | wire_type)); }
 
   void PutVarint(uint64_t value) { next_ = keelson::PutVarint(value, next_); }
 

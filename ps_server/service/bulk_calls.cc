@@ -167,7 +167,8 @@ PushIdentity IdentityOf(const ShardStore& store, const BulkRequest& request,
 absl::Status StageBlocks(const BulkRequest& request, const Blocks& blocks, ByteCursor payload,
                          BulkResponse* response) {
   const RoundId round = {request.round, request.attempt};
-  const PushIdentity push = {request.incarnation, request.sequence};
+  PushIdentity push = {request.incarnation, request.sequence};
+  push.order = request.order;
   for (const AddressedBlock& block : blocks) {
     switch (block.block->Stage(push, round, request.weight, {block.format, &payload})) {
       case StageResult::kAdded:

@@ -110,7 +110,8 @@ bool ApplyRows(TableStore* store, const PushIdentity& push, int64_t step, RowSec
 absl::Status StageRows(TableStore* store, const BulkRequest& request, RowSections* sections,
                        BulkResponse* response) {
   const RoundId round = {request.round, request.attempt};
-  const PushIdentity push = {request.incarnation, request.sequence};
+  PushIdentity push = {request.incarnation, request.sequence};
+  push.order = request.order;
   bool outdated = false;
   ForEachPartition(
       *store, sections, [&](TablePartition* partition, absl::Span<const RowUpdate> updates) {

@@ -129,7 +129,7 @@ StageResult Block::Stage(const PushIdentity& push, const RoundId& round, float w
     sum_ = nullptr;  // before there are two
     sum_ = std::make_unique<RoundSum>(round, elements);
   }
-  sum_->Add(gradient, weight);
+  sum_->Add(gradient, weight, push.order);
   return StageResult::kAdded;
 }
 
@@ -140,7 +140,9 @@ uint32_t Block::Contributions(const RoundId& round) const {
 
 void Block::ReadSum(const RoundId& round, absl::FunctionRef<void(const RoundSum*)> read) const {
   MutexLock lock(&mu_);
-  read(sum_ != nullptr && sum_->id() == round ? sum_.get() : nullptr);
+  const bool found = sum_ != nullptr && sum_->id() == round;
+  if (found) sum_->AddKept();
+  read(found ? sum_.get() : nullptr);
 }
 
 void Block::TakeSum(std::unique_ptr<RoundSum> sum) {

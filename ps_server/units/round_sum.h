@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/types/span.h"
 #include "core/optim/optimizer.h"
 #include "core/tensor/aligned_buffer.h"
+#include "core/wire/wire_format.h"
 #include "ps_server/units/gradient_reader.h"
 
 namespace keelson {
@@ -49,24 +51,41 @@ class RoundSum {
   // It has all contributions to its attempt.
   bool whole() const { return whole_; }
   double weights() const { return weights_; }
-  // Of each element, weight times gradient, added up.
+  // Of each element, weight times gradient, added up. Call AddKept before.
   absl::Span<const float> elements() const {
     return {sum_.data(), static_cast<size_t>(sum_.size())};
   }
 
-  // Adds weight * gradient, which CheckGradient has approved, and moves its cursor behind it.
-  void Add(const WireGradient& gradient, float weight);
+  // Adds weight * gradient, which CheckGradient has approved, and moves its cursor behind it. With
+  // an `order`, from 1 on, it is added when those of all lower orders are, and copied until then,
+  // so that the sum does not depend on the order of the calls; 0: at once.
+  void Add(const WireGradient& gradient, float weight, uint32_t order = 0);
+  // Adds, in their order, the gradients that wait for others. No Add follows.
+  void AddKept();
 
   // The sum divided by the sum of the weights. Call after Add and as the last method; the elements
   // belong to this object.
   EncodedGradient TakeMean();
 
  private:
+  // A gradient as it was received.
+  struct Kept {
+    std::string bytes;
+    WireFormat format = WireFormat::kFloat32;
+    float weight = 0;
+  };
+
+  void AddNow(const WireGradient& gradient, float weight);
+  void Keep(const WireGradient& gradient, float weight, uint32_t order);
+  void AddFirstKept();
+
   const RoundId id_;
   const bool whole_ = false;
   AlignedBuffer sum_;
   double weights_ = 0;
   uint32_t contributions_ = 0;
+  uint32_t next_order_ = 1;  // all lower ones are in the sum
+  std::map<uint32_t, Kept> kept_;
 };
 
 }  // namespace keelson

@@ -109,12 +109,13 @@ StageResult TablePartition::Stage(const PushIdentity& push, const RoundId& round
     sum_ = std::make_unique<RowRoundSum>(round, dims);
   }
   RowRoundSum& sum = *sum_;
-  sum.BeginPush(weight);
+  sum.BeginPush(weight, push.order);
   for (const RowUpdate& update : updates) {
     VisitGradients(update, [&](absl::Span<const uint64_t> ids, absl::Span<const float> gradients) {
       sum.Add(update.table, ids, gradients);
     });
   }
+  sum.EndPush();
   return StageResult::kAdded;
 }
 

@@ -121,6 +121,7 @@ void OutgoingPush::Encode(const PushStamp& stamp, absl::Span<std::vector<float>>
   request_.attempt = aggregation.attempt;
   request_.round = aggregation.round;
   request_.weight = aggregation.weight;
+  request_.order = aggregation.order;
   request_.last_part = stamp.last_part;
   rows_ = stamp.rows;
   request_.rows.clear();

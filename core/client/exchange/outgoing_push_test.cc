@@ -189,18 +189,20 @@ TEST_F(OutgoingPushTest, BlocksWithoutPaddingBetweenThemAreOnePiece) {
 
 TEST_F(OutgoingPushTest, CarriesItsAggregationAndForgetsIt) {
   Make({{3, kFloat}});
-  aggregation_ = Aggregation{12, 3, 100};
+  aggregation_ = Aggregation{12, 3, 100, 2};
   Encode(1);
   Payload(push_->Rope());
   EXPECT_EQ(request_.round, 12);
   EXPECT_EQ(request_.attempt, 3u);
   EXPECT_EQ(request_.weight, 100);
+  EXPECT_EQ(request_.order, 2u);
   aggregation_.reset();
   Encode(2);
   Payload(push_->Rope());
   EXPECT_EQ(request_.round, 0);
   EXPECT_EQ(request_.attempt, 0u);
   EXPECT_EQ(request_.weight, 0);
+  EXPECT_EQ(request_.order, 0u);
 }
 
 // As when a transport's threads do not run until the client is gone.

@@ -38,6 +38,9 @@ struct Aggregation {
   uint32_t attempt = 0;  // > 0
   // The weight of this gradient in the round's mean; > 0.
   float weight = 0;
+  // Its place among the round's gradients, from 1 on, if they are added in that order; 0: as they
+  // come.
+  uint32_t order = 0;
 };
 
 // The result of a step's exchange with the servers.
