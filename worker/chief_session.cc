@@ -45,7 +45,7 @@ std::vector<Ticket> TicketsOf(const v1::AcquireWorkResponse& lease) {
     tickets.push_back({ticket.step(), ticket.records().epoch(), ticket.records().begin(),
                        ticket.records().end(), lease.lease_id(), ticket.attempt(),
                        ticket.contested(), ticket.last_of_step(), ticket.follows_round(),
-                       lease.fresh_values() || ticket.attempt() != 0});
+                       lease.fresh_values() || ticket.attempt() != 0, ticket.order()});
   }
   return tickets;
 }

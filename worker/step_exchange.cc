@@ -34,7 +34,7 @@ class RoundStep : public StepExchange {
  protected:
   std::optional<Aggregation> aggregation() const override {
     return Aggregation{ticket().step, ticket().attempt,
-                       static_cast<float>(ticket().end - ticket().begin)};
+                       static_cast<float>(ticket().end - ticket().begin), ticket().order};
   }
 };
 

@@ -62,6 +62,8 @@ struct CoordinatorState {
     ConsistencyMode mode = {};
     // While fewer tasks train, no step is begun (CollectiveConfig.min_workers).
     int min_workers = 1;
+    // ConsistencyConfig.deterministic_sum.
+    bool deterministic_sum = false;
   };
 
   // `clock` outlives this.

@@ -177,8 +177,12 @@ std::optional<WorkLease> MemberRequests::GrantLease(const WorkRequest& request) 
   const int64_t left = ledger.options().max_steps - ledger.completed_steps();
   const absl::Duration now = state_->clock->Monotonic();
   const int64_t tickets = state_->requests.TicketsFor(request.id.incarnation, left, now);
-  std::optional<WorkLease> lease = state_->training->work().Grant(request.id.incarnation, tickets,
-                                                                  state_->membership.NumTraining());
+  const std::optional<int64_t> place =
+      state_->options.deterministic_sum
+          ? std::make_optional<int64_t>(state_->membership.PlaceOf(request.id.incarnation))
+          : std::nullopt;
+  std::optional<WorkLease> lease = state_->training->work().Grant(
+      request.id.incarnation, tickets, state_->membership.NumTraining(), place);
   if (lease.has_value()) {
     state_->requests.Grant(request.id.incarnation, request.sequence, *lease, now);
   }

@@ -244,6 +244,16 @@ std::vector<Member> Membership::Members() const {
   return members;
 }
 
+int Membership::PlaceOf(uint64_t incarnation) const {
+  int place = 0;
+  for (const auto& [task, member] : members_) {
+    if (!Trains(task.role) || member.state != Member::kAlive) continue;
+    if (member.incarnation == incarnation) break;
+    ++place;
+  }
+  return place;
+}
+
 int Membership::Count(Role role, Member::State state) const {
   if (!counts_.has_value()) {
     counts_.emplace();

@@ -129,6 +129,8 @@ class Membership {
   int NumAlive(Role role) const { return Count(role, Member::kAlive); }
   // The members that train.
   int NumTraining() const { return NumAlive(Role::kChief) + NumAlive(Role::kWorker); }
+  // How many members that train come before the one of this incarnation, by their tasks.
+  int PlaceOf(uint64_t incarnation) const;
   bool AnyAway(Role role) const { return Count(role, Member::kAway) > 0; }
   // Null when the task is unknown. Valid until the next non-const call.
   const Member* Find(Task task) const;

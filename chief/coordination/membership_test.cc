@@ -51,6 +51,19 @@ TEST_F(MembershipTest, TheSuspectedAreLostLongBeforeTheirLeaseHasPassed) {
   EXPECT_EQ(State(kWorker1), Member::kAlive);
 }
 
+TEST_F(MembershipTest, PlacesAreThoseOfTheTasksThatTrain) {
+  Register(kWorker1, 8);
+  EXPECT_EQ(membership_.PlaceOf(8), 0);
+  Register({Role::kEvaluator, 0}, 5);
+  Register({Role::kChief, 0}, 6);
+  Register(kWorker0, 7);
+  EXPECT_EQ(membership_.PlaceOf(6), 0);
+  EXPECT_EQ(membership_.PlaceOf(7), 1);
+  EXPECT_EQ(membership_.PlaceOf(8), 2);
+  ASSERT_EQ(membership_.Leave(kWorker0, TestId(7)), absl::OkStatus());
+  EXPECT_EQ(membership_.PlaceOf(8), 1);
+}
+
 TEST_F(MembershipTest, TheSuspectedThatAreHeardOfStay) {
   Register(kWorker0, 7);
   clock_.Advance(absl::Milliseconds(100));

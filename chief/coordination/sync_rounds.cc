@@ -80,19 +80,29 @@ int64_t SyncRounds::MostOf(int64_t alive_workers) const {
   return (WantedOf(alive_workers) + workers - 1) / workers;
 }
 
+std::optional<size_t> SyncRounds::FirstWaiting(int64_t alive_workers,
+                                               std::optional<int64_t> place) const {
+  const auto workers = static_cast<size_t>(std::max<int64_t>(alive_workers, 1));
+  const auto first = std::find_if(waiting_.begin(), waiting_.end(), [&](size_t ticket) {
+    return !place.has_value() || ticket % workers == static_cast<size_t>(*place);
+  });
+  return first == waiting_.end() ? std::nullopt : std::make_optional(*first);
+}
+
 std::optional<RecordRange> SyncRounds::Grant(uint64_t worker, uint64_t lease_id,
-                                             int64_t alive_workers) {
+                                             int64_t alive_workers, std::optional<int64_t> place) {
   const bool decided = Count(kAdmitted) >= wanted_;
   if (decided || Count(kHeld) >= WantedOf(alive_workers)) return std::nullopt;
-  if (CountOf(worker) >= MostOf(alive_workers)) return std::nullopt;
-  if (waiting_.empty()) return std::nullopt;
-  const size_t ticket = *waiting_.begin();
-  waiting_.erase(waiting_.begin());
-  Enter(ticket, contested() ? kHeld : kAdmitted);
-  tickets_[ticket].worker = worker;
-  tickets_[ticket].lease_id = lease_id;
-  leased_[{worker, lease_id}] = ticket;
-  return tickets_[ticket].records;
+  // Places share the tickets out by themselves, whatever a worker has of before others left.
+  const bool has_share = !place.has_value() && CountOf(worker) >= MostOf(alive_workers);
+  const std::optional<size_t> ticket = FirstWaiting(alive_workers, place);
+  if (has_share || !ticket.has_value()) return std::nullopt;
+  waiting_.erase(*ticket);
+  Enter(*ticket, contested() ? kHeld : kAdmitted);
+  tickets_[*ticket].worker = worker;
+  tickets_[*ticket].lease_id = lease_id;
+  leased_[{worker, lease_id}] = *ticket;
+  return tickets_[*ticket].records;
 }
 
 bool SyncRounds::Admit(uint64_t worker, uint64_t lease_id, uint32_t attempt) {

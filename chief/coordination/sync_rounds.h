@@ -61,8 +61,13 @@ class SyncRounds {
   // A ticket's records, leased to `worker` as `lease_id`. Returns nothing when enough tickets are
   // out, or the worker has its share. As many tickets are wanted as there are workers, clamped to
   // [replicas_to_aggregate, all]; a worker gets more than one only when there are fewer workers
-  // than that.
-  std::optional<RecordRange> Grant(uint64_t worker, uint64_t lease_id, int64_t alive_workers);
+  // than that. With `place`, the worker's among these workers from 0 on, the tickets go round the
+  // workers in order, whoever asks first: the worker gets those whose place, too, leaves the
+  // remainder `place` when it is divided by their number.
+  std::optional<RecordRange> Grant(uint64_t worker, uint64_t lease_id, int64_t alive_workers,
+                                   std::optional<int64_t> place = std::nullopt);
+  // The place of this ticket among those of the round, from 0 on. The worker holds it.
+  size_t PlaceOf(uint64_t worker, uint64_t lease_id) const { return *Find(worker, lease_id); }
   // The most tickets that Grant gives one of so many workers.
   int64_t MostOf(int64_t alive_workers) const;
 
@@ -103,6 +108,8 @@ class SyncRounds {
   // The number of tickets that have reached at least `state`.
   int64_t Count(State state) const;
   int64_t CountOf(uint64_t worker) const;
+  // The first ticket that waits, of those that Grant may give at `place`.
+  std::optional<size_t> FirstWaiting(int64_t alive_workers, std::optional<int64_t> place) const;
   // How many tickets are out at a time.
   int64_t WantedOf(int64_t alive_workers) const;
   // The ticket of this lease; nothing: no ticket is leased so.

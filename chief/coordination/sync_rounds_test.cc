@@ -147,5 +147,31 @@ TEST(SyncRoundsTest, AClosedRoundKnowsNobody) {
   EXPECT_TRUE(rounds.Lose(kAlice));
 }
 
+// With places, who asks first makes no difference.
+TEST(PlacedRoundTest, TicketsGoRoundTheWorkers) {
+  SyncRounds rounds(3);
+  rounds.Open(7, 1, {kFirst, kSecond, kThird});
+  EXPECT_THAT(rounds.Grant(kBob, 1, 2, /*place=*/1), Optional(kSecond));
+  EXPECT_EQ(rounds.Grant(kBob, 2, 2, 1), std::nullopt) << "the others are Alice's";
+  EXPECT_THAT(rounds.Grant(kAlice, 3, 2, 0), Optional(kFirst));
+  EXPECT_THAT(rounds.Grant(kAlice, 4, 2, 0), Optional(kThird));
+  EXPECT_EQ(rounds.PlaceOf(kBob, 1), 1u);
+  EXPECT_EQ(rounds.PlaceOf(kAlice, 4), 2u);
+}
+
+TEST(PlacedRoundTest, TheTicketsOfALostWorkerGoToWhoIsLeft) {
+  SyncRounds rounds(3);
+  rounds.Open(7, 1, {kFirst, kSecond, kThird});
+  ASSERT_TRUE(rounds.Grant(kAlice, 1, 3, 0).has_value());
+  ASSERT_TRUE(rounds.Grant(kBob, 2, 3, 1).has_value());
+  ASSERT_TRUE(rounds.Grant(kCarol, 3, 3, 2).has_value());
+  ASSERT_FALSE(rounds.Lose(kAlice));
+  rounds.Restart(2);
+  EXPECT_THAT(rounds.Grant(kCarol, 4, 2, 1), Optional(kSecond));
+  EXPECT_EQ(rounds.Grant(kCarol, 5, 2, 1), std::nullopt);
+  EXPECT_THAT(rounds.Grant(kBob, 6, 2, 0), Optional(kFirst));
+  EXPECT_THAT(rounds.Grant(kBob, 7, 2, 0), Optional(kThird));
+}
+
 }  // namespace
 }  // namespace keelson

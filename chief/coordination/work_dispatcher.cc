@@ -27,10 +27,11 @@ bool WorkDispatcher::MayGrant() const {
 }
 
 std::optional<WorkLease> WorkDispatcher::Grant(uint64_t worker, int64_t max_tickets,
-                                               int64_t alive_workers) {
+                                               int64_t alive_workers,
+                                               std::optional<int64_t> place) {
   Settle();
   if (!MayGrant()) return std::nullopt;
-  if (mode_.synchronous()) return GrantOfRound(worker, alive_workers);
+  if (mode_.synchronous()) return GrantOfRound(worker, alive_workers, place);
   const bool bounded = mode_.kind == ConsistencyMode::kBoundedStaleness;
   if (bounded) {
     bound_.Join(worker, ledger_.Outstanding(worker));
@@ -44,13 +45,14 @@ std::optional<WorkLease> WorkDispatcher::Grant(uint64_t worker, int64_t max_tick
   return lease;
 }
 
-std::optional<WorkLease> WorkDispatcher::GrantOfRound(uint64_t worker, int64_t alive_workers) {
+std::optional<WorkLease> WorkDispatcher::GrantOfRound(uint64_t worker, int64_t alive_workers,
+                                                      std::optional<int64_t> place) {
   if (!rounds_.open()) {
     if (ledger_.AnyLeased()) return std::nullopt;
     rounds_.Open(ledger_.completed_steps(), attempt_, ledger_.OpenRound(mode_.total_replicas));
   }
   const uint64_t lease_id = ledger_.NewLeaseId();
-  const std::optional<RecordRange> records = rounds_.Grant(worker, lease_id, alive_workers);
+  const std::optional<RecordRange> records = rounds_.Grant(worker, lease_id, alive_workers, place);
   if (!records.has_value()) return std::nullopt;
   WorkLease lease;
   lease.id = lease_id;
@@ -60,6 +62,9 @@ std::optional<WorkLease> WorkDispatcher::GrantOfRound(uint64_t worker, int64_t a
   lease.last_of_step = rounds_.MostOf(alive_workers) == 1;
   lease.follows_round = own_round_ == rounds_.step() - 1;
   lease.fresh_values = true;
+  if (place.has_value()) {
+    lease.order = static_cast<uint32_t>(rounds_.PlaceOf(worker, lease_id)) + 1;
+  }
   return lease;
 }
 

@@ -35,8 +35,10 @@ class WorkDispatcher {
 
   // A lease of at most `max_tickets` tickets, or one ticket of the round. Returns nothing when
   // there is no work, or the worker has to wait for others; any other call may change that. A round
-  // is for `alive_workers` workers.
-  std::optional<WorkLease> Grant(uint64_t worker, int64_t max_tickets, int64_t alive_workers);
+  // is for `alive_workers` workers. With `place` (SyncRounds::Grant) its tickets have an order,
+  // too, in which their gradients are added.
+  std::optional<WorkLease> Grant(uint64_t worker, int64_t max_tickets, int64_t alive_workers,
+                                 std::optional<int64_t> place = std::nullopt);
 
   // The first `completed` tickets of the lease are done; for a ticket of a round: its gradient is
   // at all servers, and the step counts when the round is committed. Errors:
@@ -127,7 +129,8 @@ class WorkDispatcher {
   void ToPersisted(v1::PersistedJobState* persisted) const;
 
  private:
-  std::optional<WorkLease> GrantOfRound(uint64_t worker, int64_t alive_workers);
+  std::optional<WorkLease> GrantOfRound(uint64_t worker, int64_t alive_workers,
+                                        std::optional<int64_t> place);
   bool MayGrant() const;
   // Nothing new is begun.
   bool Draining() const { return ends_early() || paused_ || next_mode_.has_value(); }

@@ -105,6 +105,17 @@ TEST(WorkDispatcherTest, ATicketSaysWhatComesBeforeAndAfterIt) {
   EXPECT_TRUE(second->follows_round);
 }
 
+TEST(WorkDispatcherTest, ATicketOfAPlaceHasAnOrder) {
+  WorkDispatcher work = Dispatcher("sync:3");
+  EXPECT_EQ(work.Grant(kAlice, 10, 2)->order, 0u);
+  const auto bobs = work.Grant(kBob, 10, 2, /*place=*/1);
+  EXPECT_EQ(bobs->order, 2u);
+  EXPECT_THAT(bobs->tickets, ElementsAre(WorkTicket{0, 0, 10, 20}));
+  EXPECT_EQ(work.Grant(kAlice, 10, 2, /*place=*/0)->order, 3u);
+  WorkDispatcher asynchronous = Dispatcher("async");
+  EXPECT_EQ(asynchronous.Grant(kAlice, 10, 2, /*place=*/0)->order, 0u);
+}
+
 TEST(WorkDispatcherTest, AFailedRoundIsANewAttemptOnTheSameRecords) {
   WorkDispatcher work = Dispatcher("sync:1");
   StageOne(&work, kAlice, 1);

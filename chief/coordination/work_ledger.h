@@ -48,6 +48,7 @@ struct WorkLease {
   bool last_of_step = false;
   bool follows_round = false;
   bool fresh_values = false;
+  uint32_t order = 0;
   // The files of a stream that have the tickets' records.
   std::vector<v1::StreamFile> stream_files;
 };

@@ -58,6 +58,7 @@ Coordinator::Options CoordinatorOptions(const ChiefOptions& options, const Consi
   out.loss_interval = options.config.train().summary_steps();
   out.max_loss = options.config.train().max_loss();
   out.min_workers = static_cast<int>(options.config.collective().min_workers());
+  out.deterministic_sum = options.config.consistency().deterministic_sum();
   return out;
 }
 

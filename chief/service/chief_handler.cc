@@ -99,6 +99,7 @@ v1::StepTicket TicketToProto(const WorkTicket& ticket, const WorkLease& lease) {
   proto.set_contested(lease.contested);
   proto.set_last_of_step(lease.last_of_step);
   proto.set_follows_round(lease.follows_round);
+  proto.set_order(lease.order);
   return proto;
 }
 

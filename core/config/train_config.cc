@@ -131,6 +131,13 @@ absl::Status CheckFitsCluster(const v1::TrainConfig& config, const ClusterSpec& 
   if (!cluster.distributed && min_workers > 1) {
     return FieldError("collective.min_workers", "at most 1 in a job of one process", min_workers);
   }
+  const v1::TrainConfig with_mode = WithModeOf(config, cluster);
+  if (config.consistency().deterministic_sum() &&
+      !with_mode.consistency().mode().has_synchronous()) {
+    return FieldError("consistency.deterministic_sum",
+                      "false, as this cluster's mode is async where consistency.mode says none",
+                      "true");
+  }
   if (!cluster.collective()) return CheckPlacementFits(config.placement(), cluster);
   const v1::ModelConfig& model = config.model();
   if (model.has_external()) {

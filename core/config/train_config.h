@@ -53,8 +53,9 @@ v1::TrainConfig WithModeOf(v1::TrainConfig config, const ClusterSpec& cluster);
 
 // Whether a cluster of this kind can train the model of a final config. INVALID_ARGUMENT: without
 // servers nobody holds tables, and no script computes the gradients; placement names servers that
-// are not there or workers that are not listed; collective.min_workers in one process. The text
-// begins with the field's path.
+// are not there or workers that are not listed; collective.min_workers in one process;
+// consistency.deterministic_sum where the mode that the cluster decides is async. The text begins
+// with the field's path.
 absl::Status CheckFitsCluster(const v1::TrainConfig& config, const ClusterSpec& cluster);
 
 // 16 hexadecimal digits.

@@ -189,6 +189,24 @@ absl::Status CheckDelayCompensation(const v1::StaleGradientConfig::DelayCompensa
   return Positive(path + ".epsilon", delay.epsilon());
 }
 
+// The cluster may decide the mode (CheckFitsCluster).
+absl::Status CheckDeterministicSum(const v1::ConsistencyConfig& consistency, bool stream) {
+  if (!consistency.deterministic_sum()) return absl::OkStatus();
+  const v1::ConsistencyMode& mode = consistency.mode();
+  const bool set = mode.mode_case() != v1::ConsistencyMode::MODE_NOT_SET;
+  if (stream || (set && !mode.has_synchronous())) {
+    return FieldError("consistency.deterministic_sum",
+                      "false without synchronous steps, whose gradients are added up", "true");
+  }
+  if (mode.synchronous().total_replicas() > mode.synchronous().replicas_to_aggregate()) {
+    return FieldError("consistency.deterministic_sum",
+                      "false with more total_replicas than replicas_to_aggregate, of which those "
+                      "that come first count",
+                      "true");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency, bool uses_ftrl,
                               bool has_tables, bool stream) {
   RETURN_IF_ERROR(ConsistencyMode::FromProto(consistency.mode(), "consistency.mode").status());
@@ -198,6 +216,7 @@ absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency, bool use
                       "there are enough records for all workers of a step",
                       "synchronous");
   }
+  RETURN_IF_ERROR(CheckDeterministicSum(consistency, stream));
   const v1::StaleGradientConfig& stale = consistency.stale_gradients();
   if (stale.scale_learning_rate() && uses_ftrl) {
     return FieldError("consistency.stale_gradients.scale_learning_rate",

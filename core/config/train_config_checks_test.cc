@@ -336,6 +336,17 @@ const BadConfig kBadConfigs[] = {
      "consistency { mode { synchronous { replicas_to_aggregate: 4 total_replicas: 3 } } }",
      "consistency.mode.synchronous.total_replicas: expected 4 (replicas_to_aggregate)..1048576, "
      "found 3"},
+    {"DeterministicAsync", "consistency { mode { async {} } deterministic_sum: true }",
+     "consistency.deterministic_sum: expected false without synchronous steps"},
+    {"DeterministicBackups",
+     "consistency { mode { synchronous { replicas_to_aggregate: 2 total_replicas: 3 } } "
+     "deterministic_sum: true }",
+     "consistency.deterministic_sum: expected false with more total_replicas than "
+     "replicas_to_aggregate"},
+    {"DeterministicStream",
+     "data { libsvm {} stream {} train_files: 'a*' eval_files: 'b' } "
+     "consistency { deterministic_sum: true }",
+     "consistency.deterministic_sum: expected false without synchronous steps"},
     {"DelayLambda", "consistency { stale_gradients { delay_compensation { lambda: -1 } } }",
      "consistency.stale_gradients.delay_compensation.lambda: expected >= 0, found -1"},
     {"DelayDecay", "consistency { stale_gradients { delay_compensation { decay: 1 } } }",

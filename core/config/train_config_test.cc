@@ -199,6 +199,20 @@ TEST(TrainConfigClusterTest, TablesAndScriptsNeedServers) {
                 "(TF_CONFIG cluster.ps or --ps_hosts), found a script's variables"));
 }
 
+TEST(TrainConfigClusterTest, DeterministicSumsAreThoseOfSynchronousSteps) {
+  v1::TrainConfig config = Finalized(kMinimal);
+  config.mutable_consistency()->set_deterministic_sum(true);
+  EXPECT_EQ(CheckFitsCluster(config, ClusterOf(0, 3)), absl::OkStatus());
+  const absl::Status with_servers = CheckFitsCluster(config, ClusterOf(2, 3));
+  EXPECT_EQ(with_servers,
+            absl::InvalidArgumentError(
+                "consistency.deterministic_sum: expected false, as this cluster's mode is async "
+                "where consistency.mode says none, found true"));
+  EXPECT_EQ(CheckFitsCluster(config, ClusterSpec()), with_servers);
+  config.mutable_consistency()->mutable_mode()->mutable_synchronous()->set_replicas_to_aggregate(3);
+  EXPECT_EQ(CheckFitsCluster(config, ClusterOf(2, 3)), absl::OkStatus());
+}
+
 TEST(TrainConfigClusterTest, OneProcessIsNotTwo) {
   v1::TrainConfig config = Finalized(kMinimal);
   config.mutable_collective()->set_min_workers(2);

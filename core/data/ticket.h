@@ -29,6 +29,9 @@ struct Ticket {
   bool follows_round = false;
   // The gradient must be computed from values that were pulled after the ticket was granted.
   bool fresh_values = false;
+  // The place of the batch among those of its synchronous step, from 1 on, if gradients are added
+  // in that order; 0: as they come.
+  uint32_t order = 0;
 
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };

@@ -16,7 +16,8 @@ constexpr absl::Duration kValuesAreOld = absl::Seconds(1);
 // Of a ticket whose gradients the servers add up.
 std::optional<Aggregation> AggregationOf(const Ticket& ticket) {
   if (ticket.attempt == 0) return std::nullopt;
-  return Aggregation{ticket.step, ticket.attempt, static_cast<float>(ticket.end - ticket.begin)};
+  return Aggregation{ticket.step, ticket.attempt, static_cast<float>(ticket.end - ticket.begin),
+                     ticket.order};
 }
 
 absl::Status Offered(absl::string_view message) {
