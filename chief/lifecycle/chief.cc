@@ -278,9 +278,9 @@ Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_ra
   out.chief.task = options_.self;
   out.chief.peer = options_.peer;
   out.expected_members = options_.expected_members;
-  const int64_t batch = options_.config.train().batch_size() * BatchesPerStep(options_.config);
   if (options_.stream == nullptr) {
-    out.steps_per_epoch = static_cast<double>(options_.train_records) / static_cast<double>(batch);
+    out.batches_per_epoch = static_cast<double>(options_.train_records) /
+                            static_cast<double>(options_.config.train().batch_size());
   }
   out.file_system = options_.file_system;
   return out;

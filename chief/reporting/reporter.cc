@@ -208,7 +208,8 @@ void Reporter::WriteStatusFile(const CoordinatorStatus& status,
     report.missing_servers = options_.missing_servers();
   }
   report.learning_rate = options_.learning_rate.At(std::max<int64_t>(status.step - 1, 0));
-  report.steps_per_epoch = options_.steps_per_epoch;
+  report.steps_per_epoch =
+      options_.batches_per_epoch / static_cast<double>(status.mode.batches_per_step());
   report.expected_members = options_.expected_members;
   status_trouble_.Note(WriteFileAtomically(JoinPath(options_.model_dir, kStatusFile),
                                            StatusJson(report) + "\n", options_.file_system));

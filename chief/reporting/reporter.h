@@ -43,7 +43,8 @@ class Reporter {
     ChiefIdentity chief = {};
     // Workers and evaluators that the cluster's description names.
     std::vector<Task> expected_members = {};
-    double steps_per_epoch = 0;  // 0: unknown
+    // 0: unknown.
+    double batches_per_epoch = 0;
     // Outlives the reporter.
     FileSystem* file_system = FileSystem::Real();
   };

@@ -278,6 +278,7 @@ TEST(CollectiveTest, EpochsStayWhatTheyWereWithAnotherNumberOfProcesses) {
     const int batches = before + 1;
     job.ExpectTrained(kEpochs * ((30 + batches - 1) / batches));
     EXPECT_THAT(job.Log(kChiefTask), HasSubstr(absl::StrCat("consistency mode: sync:", batches)));
+    EXPECT_DOUBLE_EQ(job.ReadJson("status.json").value("steps_per_epoch", 0.0), 30.0 / batches);
   }
 }
 

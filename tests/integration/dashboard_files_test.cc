@@ -74,7 +74,7 @@ class DashboardFilesTest : public testing::Test {
     options.servers = [this] { return servers_; };
     options.chief.task = {Role::kChief, 0};
     options.chief.peer = "host:5";
-    options.steps_per_epoch = 100;
+    options.batches_per_epoch = 100;
     reporter_ = Reporter::Create(std::move(options), &clock_, coordinator_.reports());
   }
 
