@@ -7,6 +7,7 @@ import unittest
 
 import support
 from pytorch_text import pytorch_job, replica
+from trainjob_text import documents, runtime, train_job
 
 SCRIPTS = os.path.join(support.REPOSITORY, "tests", "tfjob_local", "torch_scripts")
 PYTHON = "/usr/bin/python3"
@@ -64,6 +65,18 @@ class TorchTest(support.LauncherTest):
         ranks = re.findall(r"rank (\d) of 2: learned True, same weights True", output)
         self.assertEqual(sorted(ranks), ["0", "1"])
         self.assertIn("PyTorchJobSucceeded: PyTorchJob default/job successfully completed.", output)
+
+    def test_torchrun_on_the_nodes_of_a_trainjob(self):
+        """It finds the first node, the others and its own place from PET_ variables alone."""
+        script = os.path.join(SCRIPTS, "train.py")
+        words = ["python3", "-m", "torch.distributed.run", "--redirects=1", "--tee=1", script, "--steps=10"]
+        trainer = f"numNodes: 2\nnumProcPerNode: 1\ncommand: [{', '.join(words)}]"
+        text = documents(runtime(), train_job(trainer))
+        code, output = self.run_job(text, "--run_commands", "--follow=all")
+        self.assertEqual(code, 0, output)
+        ranks = re.findall(r"rank (\d) of 2: learned True, same weights True", output)
+        self.assertEqual(sorted(ranks), ["0", "1"])
+        self.assertIn("AllJobsCompleted: jobset completed successfully", output)
 
 
 if __name__ == "__main__":
