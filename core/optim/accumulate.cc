@@ -26,6 +26,18 @@ void AddWeightedElements(const EncodedGradient& gradient, float weight, size_t n
   });
 }
 
+// Adding to zero leaves no negative zero.
+void BeginWeightedElements(const EncodedGradient& gradient, float weight, size_t n, float* sum) {
+  const uint8_t* const data = gradient.data;
+  const float scale = gradient.scale;
+  ForFormat(gradient.format, [=]<WireFormat kFormat>() HWY_ATTR {
+    ForEachVector(n, [=](auto d, size_t i) HWY_ATTR {
+      const auto g = LoadElements<kFormat>(d, data, i, scale);
+      hn::StoreU(hn::Add(hn::Zero(d), hn::Mul(hn::Set(d, weight), g)), d, sum + i);
+    });
+  });
+}
+
 void DivideElements(float divisor, size_t n, float* x) {
   ForEachVector(n, [=](auto d, size_t i) HWY_ATTR {
     hn::StoreU(hn::Div(hn::LoadU(d, x + i), hn::Set(d, divisor)), d, x + i);
@@ -42,12 +54,17 @@ namespace keelson {
 namespace {
 
 HWY_EXPORT(AddWeightedElements);
+HWY_EXPORT(BeginWeightedElements);
 HWY_EXPORT(DivideElements);
 
 }  // namespace
 
 void AddWeighted(const EncodedGradient& gradient, float weight, absl::Span<float> sum) {
   HWY_DYNAMIC_DISPATCH(AddWeightedElements)(gradient, weight, sum.size(), sum.data());
+}
+
+void BeginWeighted(const EncodedGradient& gradient, float weight, absl::Span<float> sum) {
+  HWY_DYNAMIC_DISPATCH(BeginWeightedElements)(gradient, weight, sum.size(), sum.data());
 }
 
 void DivideBy(float divisor, absl::Span<float> elements) {

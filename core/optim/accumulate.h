@@ -11,6 +11,9 @@ namespace keelson {
 // sum += weight * gradient. The gradient has as many elements as `sum`.
 void AddWeighted(const EncodedGradient& gradient, float weight, absl::Span<float> sum);
 
+// sum = weight * gradient: what AddWeighted makes of zeros, whatever was there.
+void BeginWeighted(const EncodedGradient& gradient, float weight, absl::Span<float> sum);
+
 // elements /= divisor.
 void DivideBy(float divisor, absl::Span<float> elements);
 

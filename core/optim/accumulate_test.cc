@@ -1,6 +1,8 @@
 #include "core/optim/accumulate.h"
 
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "core/optim/optim_testing.h"
@@ -49,6 +51,25 @@ TEST(AccumulateTest, EveryFormatIsDecodingThenFloat32OnAllProcessors) {
         std::vector<float> sum = RandomVector(n, 2);
         AddWeighted(EncodedGradient(format, bytes.data()), 0.3f, absl::MakeSpan(sum));
         EXPECT_EQ(sum, expected) << n;
+      });
+    }
+  }
+}
+
+TEST(AccumulateTest, ASumThatBeginsIsWhatIsAddedToZeros) {
+  for (const WireFormat format :
+       {WireFormat::kFloat32, WireFormat::kFloat16, WireFormat::kBfloat16}) {
+    for (size_t n = 0; n <= 70; ++n) {
+      std::vector<float> gradient = RandomVector(n, 1);
+      if (n > 2) gradient[2] = -0.0f;
+      std::vector<uint8_t> bytes(n * 4);
+      EncodeElements(format, gradient, bytes.data());
+      ForEachInstructionSet([&] {
+        std::vector<float> expected(n, 0);
+        AddWeighted(EncodedGradient(format, bytes.data()), 0.3f, absl::MakeSpan(expected));
+        std::vector<float> sum(n, std::nanf(""));
+        BeginWeighted(EncodedGradient(format, bytes.data()), 0.3f, absl::MakeSpan(sum));
+        EXPECT_EQ(std::memcmp(sum.data(), expected.data(), n * sizeof(float)), 0) << n;
       });
     }
   }

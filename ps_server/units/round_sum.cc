@@ -22,9 +22,11 @@ void RoundSum::Add(const WireGradient& gradient, float weight, uint32_t order) {
 }
 
 void RoundSum::AddNow(const WireGradient& gradient, float weight) {
+  const auto add = begun_ ? AddWeighted : BeginWeighted;
+  begun_ = true;
   ReadGradient(gradient, sum_.size(),
                [&](int64_t first, int64_t count, const EncodedGradient& piece) {
-                 AddWeighted(piece, weight, absl::MakeSpan(sum_.data() + first, count));
+                 add(piece, weight, absl::MakeSpan(sum_.data() + first, count));
                });
 }
 

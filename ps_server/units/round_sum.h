@@ -36,7 +36,8 @@ struct RoundId {
 class RoundSum {
  public:
   // An empty sum for a block of `elements` elements.
-  RoundSum(const RoundId& id, int64_t elements) : id_(id), sum_(elements) {}
+  RoundSum(const RoundId& id, int64_t elements)
+      : id_(id), sum_(AlignedBuffer::Uninitialized(elements)) {}
   // What another sum had that was whole: its elements, and how many contributions with what sum of
   // weights.
   RoundSum(const RoundId& id, AlignedBuffer elements, double weights, uint32_t contributions)
@@ -51,7 +52,7 @@ class RoundSum {
   // It has all contributions to its attempt.
   bool whole() const { return whole_; }
   double weights() const { return weights_; }
-  // Of each element, weight times gradient, added up. Call AddKept before.
+  // Of each element, weight times gradient, added up. Call after Add and AddKept.
   absl::Span<const float> elements() const {
     return {sum_.data(), static_cast<size_t>(sum_.size())};
   }
@@ -81,6 +82,7 @@ class RoundSum {
 
   const RoundId id_;
   const bool whole_ = false;
+  bool begun_ = false;  // `sum_` has elements
   AlignedBuffer sum_;
   double weights_ = 0;
   uint32_t contributions_ = 0;
