@@ -72,6 +72,7 @@ def train_rank(network: train_rate.Network, only_reduce: bool, rank: int, port: 
         optimizer.step()
     if rank == 0:
         print(steps / (time.monotonic() - began))
+    distributed.barrier()
     distributed.destroy_process_group()
 
 
