@@ -37,7 +37,8 @@ ParameterHandler::ParameterHandler(const Options& options, const Clock* clock, S
              }),
       limits_log_(clock),
       snapshots_(
-          &files_, [this] { return shard_.CurrentStore(); }, chiefs_, &figures_, clock),
+          &files_, [this](uint64_t id) { return shard_.CurrentStore(id); }, chiefs_, &figures_,
+          clock),
       initialize_({options.config_hash, options.max_shard_bytes, options.commit_threads}, &files_,
                   chiefs_, &shard_, clock),
       replicas_(options.connect_host, chiefs_, &shard_, &initialize_) {}
@@ -156,13 +157,10 @@ void ParameterHandler::AwaitCommitsOfOthers(uint64_t chief) {
 absl::Status ParameterHandler::CommitRound(const v1::CommitRoundRequest& request,
                                            v1::CommitRoundResponse* response) {
   RETURN_IF_ERROR(chiefs_->Admit("CommitRound", request.header()));
-  ASSIGN_OR_RETURN(const ServedShard::Pointer shard, shard_.Current());
+  ASSIGN_OR_RETURN(const ServedShard::Pointer shard, shard_.Current(request.store_id()));
   MutexLock lock(&commit_mu_);
   // Another chief may have come during the wait, and have been told which round was committed.
   RETURN_IF_ERROR(chiefs_->Admit("CommitRound", request.header()));
-  if (request.store_id() != 0 && request.store_id() != shard->store_id) {
-    return absl::UnavailableError("the shard is not the one that the chief knows");
-  }
   RETURN_IF_ERROR(Commit(request, shard->store.get()));
   waits_.WakeUpTo(shard->store->committed().round);
   response->set_shard_step(shard->store->shard_step());

@@ -111,6 +111,11 @@ TEST_F(PrepareCutTest, NeedsAShardAndANumber) {
   *request.mutable_header() = HeaderOf(kTestChief);
   request.set_cut_id(kCut);
   EXPECT_EQ(empty.handler.PrepareCut(request, &prepared_).code(), absl::StatusCode::kUnavailable);
+  request.set_store_id(StatusOf(&server_.handler).store_id());
+  EXPECT_EQ(server_.handler.PrepareCut(request, &prepared_), absl::OkStatus());
+  request.set_store_id(request.store_id() + 1);
+  EXPECT_EQ(server_.handler.PrepareCut(request, &prepared_).code(), absl::StatusCode::kUnavailable)
+      << "of another store than the chief's";
 }
 
 // ---- Rounds in snapshots.

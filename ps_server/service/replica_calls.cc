@@ -138,6 +138,7 @@ absl::Status ReplicaCalls::ReplicateShard(const v1::ReplicateShardRequest& reque
   ASSIGN_OR_RETURN(const std::shared_ptr<ParameterControl> host, HostAt(request.from()));
   v1::ReadShardRequest read;
   *read.mutable_header() = Naming(request.start().shard(), request.start().header());
+  read.set_store_id(request.store_id());
   std::deque<v1::InitializeChunk> chunks;
   RETURN_IF_ERROR(host->ReadShard(read, [&chunks](v1::InitializeChunk chunk) {
     chunks.push_back(std::move(chunk));
@@ -158,7 +159,8 @@ absl::Status ReplicaCalls::ReplicateShard(const v1::ReplicateShardRequest& reque
 
 absl::Status ReplicaCalls::ReplicateRound(const v1::ReplicateRoundRequest& request) {
   RETURN_IF_ERROR(chiefs_->Admit("ReplicateRound", request.header()));
-  ASSIGN_OR_RETURN(const std::shared_ptr<ShardStore> store, shard_->CurrentStore());
+  ASSIGN_OR_RETURN(const std::shared_ptr<ShardStore> store,
+                   shard_->CurrentStore(request.replica_store_id()));
   const RoundId round = {request.round(), request.attempt()};
   // A repetition of the call.
   if (store->MayCommit(round, request.contributions()).ok()) return absl::OkStatus();
@@ -168,6 +170,7 @@ absl::Status ReplicaCalls::ReplicateRound(const v1::ReplicateRoundRequest& reque
   read.set_round(request.round());
   read.set_attempt(request.attempt());
   read.set_contributions(request.contributions());
+  read.set_store_id(request.store_id());
   // All of it is here before the replica changes: half of a round would be none.
   const std::vector<int64_t> sizes = store->BlockSizes();
   RoundSums sums;
@@ -183,7 +186,8 @@ absl::Status ReplicaCalls::ReplicateRound(const v1::ReplicateRoundRequest& reque
 absl::Status ReplicaCalls::ReadShard(const v1::ReadShardRequest& request,
                                      ParameterControl::ShardSink sink) {
   RETURN_IF_ERROR(chiefs_->Admit("ReadShard", request.header()));
-  ASSIGN_OR_RETURN(const std::shared_ptr<ShardStore> store, shard_->CurrentStore());
+  ASSIGN_OR_RETURN(const std::shared_ptr<ShardStore> store,
+                   shard_->CurrentStore(request.store_id()));
   if (store->tables() != nullptr && store->tables()->partitions().count > 0) {
     return absl::FailedPreconditionError("ReadShard: expected a shard without rows of tables");
   }
@@ -206,7 +210,8 @@ absl::Status ReplicaCalls::ReadShard(const v1::ReadShardRequest& request,
 
 absl::Status ReplicaCalls::ReadRound(const v1::ReadRoundRequest& request, ByteRope* part) {
   RETURN_IF_ERROR(chiefs_->Admit("ReadRound", request.header()));
-  ASSIGN_OR_RETURN(const std::shared_ptr<ShardStore> store, shard_->CurrentStore());
+  ASSIGN_OR_RETURN(const std::shared_ptr<ShardStore> store,
+                   shard_->CurrentStore(request.store_id()));
   const std::vector<int64_t> sizes = store->BlockSizes();
   if (request.first_block() >= sizes.size()) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -28,20 +28,25 @@ class ReplicaCallsTest : public testing::TestWithParam<const char*> {
     EXPECT_TRUE(host_.handler.Initialize(start_, &response).ok());
   }
 
-  absl::Status Replicate() {
+  // `store_id`: of the host's shard, as the chief knows it; 0: any.
+  absl::Status Replicate(uint64_t store_id = 0) {
     v1::ReplicateShardRequest request;
     *request.mutable_start() = start_;
     request.set_from("host:1");
+    request.set_store_id(store_id);
     v1::InitializeShardResponse response;
     return replica_.ReplicateShard(request, &response);
   }
-  absl::Status ReplicateRound(const RoundId& round, uint32_t contributions) {
+  absl::Status ReplicateRound(const RoundId& round, uint32_t contributions, uint64_t store_id = 0,
+                              uint64_t replica_store_id = 0) {
     v1::ReplicateRoundRequest request;
     *request.mutable_header() = start_.header();
     request.set_from("host:1");
     request.set_round(round.round);
     request.set_attempt(round.attempt);
     request.set_contributions(contributions);
+    request.set_store_id(store_id);
+    request.set_replica_store_id(replica_store_id);
     v1::ReplicateRoundResponse response;
     return replica_.ReplicateRound(request, &response);
   }
@@ -202,6 +207,27 @@ TEST_P(ReplicaCallsTest, AHostThatIsGoneLeavesNoHalfCopy) {
   EXPECT_TRUE(absl::IsUnavailable(Replicate()));
   EXPECT_EQ(StatusOf(&replica_).state(), v1::ShardStatus::EMPTY);
   EXPECT_TRUE(absl::IsUnavailable(ReplicateRound({0, 1}, 2))) << "there is no shard";
+}
+
+// Another process may be at the host's address by now, with another state of the shard.
+TEST_P(ReplicaCallsTest, AnotherStoreThanTheChiefsIsNotCopied) {
+  const uint64_t store = StatusOf(&host_.handler).store_id();
+  EXPECT_TRUE(absl::IsUnavailable(Replicate(store + 1)));
+  EXPECT_EQ(StatusOf(&replica_).state(), v1::ShardStatus::EMPTY);
+  EXPECT_TRUE(Replicate(store).ok());
+}
+
+TEST_P(ReplicaCallsTest, SumsGoFromTheStoreToTheReplicaThatTheChiefKnows) {
+  const uint64_t store = StatusOf(&host_.handler).store_id();
+  ASSERT_TRUE(Replicate().ok());
+  const uint64_t replica = StatusOf(&replica_).store_id();
+  PushRound({0, 1}, &host_.handler);
+  EXPECT_TRUE(absl::IsUnavailable(ReplicateRound({0, 1}, 2, store + 1, replica)));
+  EXPECT_TRUE(absl::IsUnavailable(ReplicateRound({0, 1}, 2, store, replica + 1)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(CommitRound(&replica_, {0, 1}, 2))) << "it has none";
+  ASSERT_TRUE(ReplicateRound({0, 1}, 2, store, replica).ok());
+  EXPECT_TRUE(absl::IsUnavailable(ReplicateRound({0, 1}, 2, store, replica + 1)))
+      << "a repetition at another replica";
 }
 
 TEST_P(ReplicaCallsTest, OthersChiefsAreRefused) {

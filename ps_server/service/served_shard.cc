@@ -22,14 +22,17 @@ ServedShard::View ServedShard::view() const {
   return {state_, shard_, enforced_epoch_, members_.size()};
 }
 
-absl::StatusOr<ServedShard::Pointer> ServedShard::Current() const {
+absl::StatusOr<ServedShard::Pointer> ServedShard::Current(uint64_t store_id) const {
   MutexLock lock(&mu_);
   if (shard_ == nullptr) return NotInitialized();
+  if (store_id != 0 && store_id != shard_->store_id) {
+    return absl::UnavailableError("the shard is not the one that the chief knows");
+  }
   return shard_;
 }
 
-absl::StatusOr<std::shared_ptr<ShardStore>> ServedShard::CurrentStore() const {
-  ASSIGN_OR_RETURN(const Pointer shard, Current());
+absl::StatusOr<std::shared_ptr<ShardStore>> ServedShard::CurrentStore(uint64_t store_id) const {
+  ASSIGN_OR_RETURN(const Pointer shard, Current(store_id));
   return std::shared_ptr<ShardStore>(shard, shard->store.get());
 }
 

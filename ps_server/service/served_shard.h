@@ -68,9 +68,9 @@ class ServedShard {
   // ---- The shard that is there.
 
   View view() const;
-  // UNAVAILABLE: not initialised.
-  absl::StatusOr<Pointer> Current() const;
-  absl::StatusOr<std::shared_ptr<ShardStore>> CurrentStore() const;
+  // UNAVAILABLE: not initialised, or its store is not the one with this id; 0: any.
+  absl::StatusOr<Pointer> Current(uint64_t store_id = 0) const;
+  absl::StatusOr<std::shared_ptr<ShardStore>> CurrentStore(uint64_t store_id = 0) const;
   // The shard for a worker's request. UNAVAILABLE: not initialised, or the caller is no member yet.
   // ABORTED: made for another placement, or MembershipOver.
   absl::StatusOr<Pointer> ReadyFor(const BulkRequest& request) const;

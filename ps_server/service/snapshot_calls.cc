@@ -18,7 +18,7 @@ absl::Status SnapshotCalls::Prepare(const v1::PrepareCutRequest& request,
   if (request.cut_id() == 0) {
     return absl::InvalidArgumentError("PrepareCut: cut_id: expected a number other than 0");
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<ShardStore> store, store_());
+  ASSIGN_OR_RETURN(std::shared_ptr<ShardStore> store, store_(request.store_id()));
   const CutChanges changes = ChangesOf(request, store);
   StoreCut cut = CutNow(std::move(store), clock_, changes);
   response->set_shard_step(cut.cut.shard_step);
@@ -71,7 +71,7 @@ std::optional<uint64_t> SnapshotCalls::SavedChanges(const ShardStore& store) con
 
 template <typename Request>
 absl::StatusOr<StoreCut> SnapshotCalls::CutOf(const Request& request) {
-  ASSIGN_OR_RETURN(std::shared_ptr<ShardStore> store, store_());
+  ASSIGN_OR_RETURN(std::shared_ptr<ShardStore> store, store_(/*id=*/0));
   if (request.cut_id() == 0) return CutNow(std::move(store), clock_);
   ASSIGN_OR_RETURN(StoreCut cut, prepared_.Take(request.header().incarnation(), request.cut_id()));
   if (cut.store == store) return cut;

@@ -30,8 +30,9 @@ namespace keelson {
 // Thread-safe. Errors: see ParameterService.
 class SnapshotCalls {
  public:
-  // The store of the current shard. UNAVAILABLE: there is none.
-  using FindStore = std::function<absl::StatusOr<std::shared_ptr<ShardStore>>()>;
+  // The store of the current shard. UNAVAILABLE: there is none, or not the one with this id; 0:
+  // any.
+  using FindStore = std::function<absl::StatusOr<std::shared_ptr<ShardStore>>(uint64_t id)>;
 
   // All outlive this.
   SnapshotCalls(SnapshotFiles* files, FindStore store, ChiefAdmission* chiefs,
