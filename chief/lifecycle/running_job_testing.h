@@ -113,11 +113,12 @@ class RunningJobTest : public testing::Test {
     std::vector<ServerGroup::Server> servers = {{"ps-0", "a:1", &fakes_[0]},
                                                 {"ps-1", "b:2", &fakes_[1]}};
     if (!moving) return servers;
-    elsewhere_.Answer(&ParameterControl::ReplicateShard, [this](const auto&, auto*) {
+    elsewhere_.Answer(&ParameterControl::ReplicateShard, [this](const auto&, auto* response) {
       elsewhere_.EditStatus([](v1::ShardStatus* shard) {
         shard->set_state(v1::ShardStatus::READY);
         shard->set_store_id(1000);
       });
+      *response->mutable_status() = elsewhere_.shard();
       return absl::OkStatus();
     });
     servers[1].others = {{"ps-1 elsewhere", "a:1", &elsewhere_}};

@@ -137,11 +137,12 @@ TEST_F(MovingShardsTest, AServerThatLeavesHandsItsShardOver) {
 }
 
 TEST_F(MovingShardsTest, AShardWhoseHostLeavesWhenItMayGoHomeMovesOnce) {
-  fakes_[1].Answer(&ParameterControl::ReplicateShard, [this](const auto&, auto*) {
+  fakes_[1].Answer(&ParameterControl::ReplicateShard, [this](const auto&, auto* response) {
     fakes_[1].EditStatus([](v1::ShardStatus* shard) {
       shard->set_state(v1::ShardStatus::READY);
       shard->set_store_id(2000);
     });
+    *response->mutable_status() = fakes_[1].shard();
     return absl::OkStatus();
   });
   DoLease();

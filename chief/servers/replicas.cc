@@ -18,16 +18,22 @@ std::pair<int64_t, int64_t> Age(const v1::ShardStatus& status) {
 }  // namespace
 
 Replicas::Replicas(ServerCalls* calls)
-    : calls_(calls), pool_(static_cast<int>(calls->size()) - 1), at_(calls->size(), kNowhere) {}
+    : calls_(calls), pool_(static_cast<int>(calls->size()) - 1), copies_(calls->size()) {}
 
-size_t Replicas::at(size_t s) const {
+Replicas::Copy Replicas::copy(size_t s) const {
   MutexLock lock(&mu_);
-  return at_[s];
+  return copies_[s];
 }
 
-size_t Replicas::Exchange(size_t s, size_t place) {
+size_t Replicas::Exchange(size_t s, const Copy& copy) {
   MutexLock lock(&mu_);
-  return std::exchange(at_[s], place);
+  return std::exchange(copies_[s], copy).place;
+}
+
+bool Replicas::HasStore(size_t s, size_t place, uint64_t store_id) const {
+  v1::ShardStatus status;
+  return calls_->place(s, place).service->GetStatus({}, &status).ok() &&
+         status.state() == v1::ShardStatus::READY && status.store_id() == store_id;
 }
 
 absl::Status Replicas::Fetch(const v1::CommitRoundRequest& round) {
@@ -43,21 +49,24 @@ absl::Status Replicas::Fetch(const v1::CommitRoundRequest& round) {
 }
 
 absl::Status Replicas::FetchAt(size_t s, const v1::CommitRoundRequest& round) {
-  const size_t replica = at(s);
-  if (replica == kNowhere) return absl::OkStatus();
+  const Copy replica = copy(s);
+  if (replica.place == kNowhere) return absl::OkStatus();
   v1::ReplicateRoundRequest request;
   *request.mutable_header() = calls_->Header();
   request.set_from(calls_->address(s));
   request.set_round(round.round());
   request.set_attempt(round.attempt());
   request.set_contributions(round.contributions());
+  request.set_store_id(calls_->contacts().store_id(s));
+  request.set_replica_store_id(replica.store_id);
   v1::ReplicateRoundResponse response;
   const absl::Status fetched =
-      calls_->place(s, replica).service->ReplicateRound(request, &response);
+      calls_->place(s, replica.place).service->ReplicateRound(request, &response);
   if (fetched.ok() || absl::IsAborted(fetched)) return fetched;
   // Whose fault it is, the shard itself knows.
   v1::CommitRoundRequest ask = round;
   ask.set_only_ask(true);
+  ask.set_store_id(calls_->contacts().store_id(s));
   v1::CommitRoundResponse answer;
   RETURN_IF_ERROR(calls_->at(s).service->CommitRound(ask, &answer));
   GiveUp(s, fetched);
@@ -65,16 +74,16 @@ absl::Status Replicas::FetchAt(size_t s, const v1::CommitRoundRequest& round) {
 }
 
 absl::Status Replicas::Commit(size_t s, const v1::CommitRoundRequest& round) {
-  const size_t replica = at(s);
-  if (replica == kNowhere) return absl::OkStatus();
+  const Copy replica = copy(s);
+  if (replica.place == kNowhere) return absl::OkStatus();
   v1::CommitRoundRequest request = round;
-  request.clear_store_id();
+  request.set_store_id(replica.store_id);
   v1::CommitRoundResponse response;
-  return calls_->place(s, replica).service->CommitRound(request, &response);
+  return calls_->place(s, replica.place).service->CommitRound(request, &response);
 }
 
 size_t Replicas::GiveUp(size_t s, const absl::Status& why) {
-  const size_t replica = Exchange(s, kNowhere);
+  const size_t replica = Exchange(s, Copy());
   if (replica != kNowhere) {
     LogWarning(calls_->name(s), " is without its replica at ", calls_->place(s, replica).name, ": ",
                why.message());
@@ -87,31 +96,33 @@ absl::Status Replicas::Make(size_t s, size_t place, const v1::InitializeShardReq
   v1::ReplicateShardRequest request;
   *request.mutable_start() = start;
   request.set_from(calls_->address(s));
+  request.set_store_id(calls_->contacts().store_id(s));
   v1::InitializeShardResponse response;
   RETURN_IF_ERROR(server.service->ReplicateShard(request, &response));
-  const size_t before = Exchange(s, place);
+  const size_t before = Exchange(s, {place, response.status().store_id()});
   if (before != kNowhere && before != place) DropAt(s, before);
   return absl::OkStatus();
 }
 
 absl::Status Replicas::Move(size_t s, bool both_equal, v1::ShardStatus* status) {
-  const size_t replica = at(s);
-  if (replica == kNowhere) {
+  const Copy replica = copy(s);
+  if (replica.place == kNowhere) {
     return absl::UnavailableError(absl::StrCat(calls_->name(s), " has no replica"));
   }
-  RETURN_IF_ERROR(calls_->place(s, replica).service->GetStatus({}, status));
-  if (status->state() != v1::ShardStatus::READY) {
+  RETURN_IF_ERROR(calls_->place(s, replica.place).service->GetStatus({}, status));
+  if (status->state() != v1::ShardStatus::READY || status->store_id() != replica.store_id) {
     GiveUp(s, absl::UnavailableError("it has been restarted"));
     return absl::UnavailableError(absl::StrCat(calls_->name(s), " has lost its replica"));
   }
   // Who commits a round finds the replica, or that the shard is served there.
   MutexLock lock(&mu_);
-  if (at_[s] != replica) {
+  if (copies_[s].place != replica.place || copies_[s].store_id != replica.store_id) {
     return absl::UnavailableError(
         absl::StrCat(calls_->name(s), " went on without its replica, which did not answer"));
   }
-  at_[s] = both_equal ? calls_->serving(s) : kNowhere;
-  calls_->Serve(s, replica);
+  copies_[s] = {};
+  if (both_equal) copies_[s] = {calls_->serving(s), calls_->contacts().store_id(s)};
+  calls_->Serve(s, replica.place);
   return absl::OkStatus();
 }
 
@@ -141,21 +152,15 @@ void Replicas::NoteLost(const std::string& address) {
 
 void Replicas::NoteRestarted(const std::string& address) {
   for (const size_t s : ReplicasAt(address)) {
-    const size_t replica = at(s);
-    v1::ShardStatus status;
-    const bool has_it = replica != kNowhere &&
-                        calls_->place(s, replica).service->GetStatus({}, &status).ok() &&
-                        status.state() == v1::ShardStatus::READY;
+    const Copy replica = copy(s);
+    const bool has_it = replica.place != kNowhere && HasStore(s, replica.place, replica.store_id);
     if (!has_it) GiveUp(s, absl::UnavailableError("its host has been restarted"));
   }
 }
 
 void Replicas::NoteLeaving(const std::string& address) {
   for (const size_t s : ReplicasAt(address)) {
-    v1::ShardStatus host;
-    const bool serves =
-        calls_->at(s).service->GetStatus({}, &host).ok() && host.state() == v1::ShardStatus::READY;
-    if (!serves) continue;
+    if (!HasStore(s, calls_->serving(s), calls_->contacts().store_id(s))) continue;
     // It cannot take its shard's place any more.
     const size_t replica = GiveUp(s, absl::UnavailableError("its host leaves"));
     if (replica != kNowhere) DropAt(s, replica);

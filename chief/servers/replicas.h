@@ -35,7 +35,7 @@ class Replicas {
   bool Has(size_t s) const { return at(s) != kNowhere; }
   // The number of the place that holds the replica (ServerCalls::place); kNowhere: there is none.
   static constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
-  size_t at(size_t s) const;
+  size_t at(size_t s) const { return copy(s).place; }
 
   // Has every replica fetch what the round's pushes have added up to. A replica that does not
   // answer is given up, which is logged. FAILED_PRECONDITION: a shard does not have exactly the
@@ -59,7 +59,7 @@ class Replicas {
   absl::Status Move(size_t s, bool both_equal, v1::ShardStatus* status);
 
   // The shard has no replica from now on.
-  void Forget(size_t s) { Exchange(s, kNowhere); }
+  void Forget(size_t s) { Exchange(s, Copy()); }
   // This place has neither the shard nor its replica any more: has it drop what it holds, if it
   // answers.
   void DropAt(size_t s, size_t place);
@@ -86,6 +86,16 @@ class Replicas {
   bool FindShard(size_t s, uint64_t placement_fingerprint, v1::ShardStatus* found);
 
  private:
+  // A replica: where it is, and in which store. Another process that is reached there, or a shard
+  // that was made anew, is none.
+  struct Copy {
+    size_t place = kNowhere;
+    uint64_t store_id = 0;
+  };
+
+  Copy copy(size_t s) const;
+  // Whether this place of the shard has it in the store with this id, and says so.
+  bool HasStore(size_t s, size_t place, uint64_t store_id) const;
   absl::Status FetchAt(size_t s, const v1::CommitRoundRequest& round);
   // The status of this place, with the job state.
   absl::Status Ask(size_t s, size_t place, v1::ShardStatus* status) const;
@@ -93,12 +103,12 @@ class Replicas {
   std::vector<size_t> ReplicasAt(const std::string& address) const;
 
   // Returns where the replica was before.
-  size_t Exchange(size_t s, size_t place);
+  size_t Exchange(size_t s, const Copy& copy);
 
   ServerCalls* const calls_;
-  ThreadPool pool_;   // Fetch's, which is called once per round
-  mutable Mutex mu_;  // held while a replica takes its shard's place
-  std::vector<size_t> at_ ABSL_GUARDED_BY(mu_);
+  ThreadPool pool_;                                // Fetch's, which is called once per round
+  mutable Mutex mu_;                               // held while a replica takes its shard's place
+  std::vector<Copy> copies_ ABSL_GUARDED_BY(mu_);  // by shard
 };
 
 }  // namespace keelson

@@ -20,23 +20,34 @@ constexpr RoundCommits::Round kRound = {12, 3, 4};
 absl::Status Away() { return absl::UnavailableError("gone"); }
 
 // Two shards: 0 at home at host 0 and its replica at host 1, and the other way round. Each has a
-// connection of its own for each of its places.
+// connection of its own for each of its places, and a store there.
 class ReplicasTest : public testing::Test {
  protected:
   ReplicasTest() {
-    for (auto& place : places_) place.Answer(&Control::GetStatus, Ready);
     for (size_t s = 0; s < 2; ++s) {
+      Hold(&home(s), HomeStore(s));
+      Hold(&second(s), SecondStore(s));
       v1::ShardStatus ready;
       ready.set_state(v1::ShardStatus::READY);
+      ready.set_store_id(HomeStore(s));
       calls_.contacts().NoteAnswer(s, {}, ready, /*has_job=*/true, absl::UnixEpoch());
+      calls_.contacts().NoteKept(s, HomeStore(s));
     }
   }
 
   static Task HostOf(size_t shard) { return {Role::kWorker, static_cast<int>(shard)}; }
-  static absl::Status Ready(const v1::GetShardStatusRequest&, v1::ShardStatus* status) {
-    status->set_state(v1::ShardStatus::READY);
-    status->set_store_id(9);
-    return absl::OkStatus();
+  static uint64_t HomeStore(size_t shard) { return 10 + shard; }
+  static uint64_t SecondStore(size_t shard) { return 20 + shard; }
+  // A place whose shard, or replica, is in this store.
+  static void Hold(FaultyParameterControl* place, uint64_t store_id) {
+    const auto fill = [store_id](v1::ShardStatus* status) {
+      status->set_state(v1::ShardStatus::READY);
+      status->set_store_id(store_id);
+      return absl::OkStatus();
+    };
+    place->Answer(&Control::GetStatus, [fill](const auto&, auto* status) { return fill(status); });
+    place->Answer(&Control::ReplicateShard,
+                  [fill](const auto&, auto* response) { return fill(response->mutable_status()); });
   }
   FaultyParameterControl& home(size_t s) { return places_[2 * s]; }
   FaultyParameterControl& second(size_t s) { return places_[2 * s + 1]; }
@@ -134,10 +145,12 @@ TEST_F(ReplicasTest, AReplicaWhoseShardIsLostWhileItDoesNotAnswerIsNotGivenUp) {
 // Its host answers late, and rounds have been committed without it since.
 TEST_F(ReplicasTest, AReplicaThatIsGivenUpWhileItIsAskedServesNothing) {
   MakeAll();
-  second(0).Answer(&Control::GetStatus, [&](const auto& request, auto* status) {
+  second(0).Answer(&Control::GetStatus, [&](const auto&, auto* status) {
     replicas_.NoteLost("second:0");
     EXPECT_EQ(Commit(), absl::OkStatus());
-    return Ready(request, status);
+    status->set_state(v1::ShardStatus::READY);
+    status->set_store_id(SecondStore(0));
+    return absl::OkStatus();
   });
   v1::ShardStatus status;
   EXPECT_TRUE(absl::IsUnavailable(replicas_.Move(0, /*both_equal=*/false, &status)));
@@ -209,7 +222,7 @@ TEST_F(ReplicasTest, OnlyAReplicaTakesItsShardsPlace) {
   EXPECT_FALSE(replicas_.Has(0));
   EXPECT_TRUE(calls_.at_home(0));
   ASSERT_EQ(replicas_.Move(1, /*both_equal=*/true, &status), absl::OkStatus());
-  EXPECT_EQ(status.store_id(), 9u);
+  EXPECT_EQ(status.store_id(), SecondStore(1));
   EXPECT_EQ(calls_.name(1), "second-1");
   EXPECT_EQ(replicas_.at(1), 0u);
   EXPECT_TRUE(replicas_.Has(1)) << "the former host is the replica now";
@@ -232,6 +245,58 @@ TEST_F(ReplicasTest, OfAShardThatIsLostTheReplicaMayBeTheOnlyCopy) {
   calls_.contacts().NoteAnswer(1, {}, v1::ShardStatus(), /*has_job=*/false, absl::UnixEpoch());
   replicas_.NoteLost("second:1");
   EXPECT_TRUE(replicas_.Has(1)) << "its host has been restarted";
+}
+
+// Other processes may be at the addresses by now, with other states of the same shards.
+TEST_F(ReplicasTest, WhatIsCopiedFetchedAndCommittedIsOfTheStoresThatAreKnown) {
+  MakeAll();
+  EXPECT_EQ(second(1).Requests(&Control::ReplicateShard).back().store_id(), HomeStore(1));
+  ASSERT_EQ(Commit(), absl::OkStatus());
+  const v1::ReplicateRoundRequest fetched = second(1).Requests(&Control::ReplicateRound).back();
+  EXPECT_EQ(fetched.store_id(), HomeStore(1));
+  EXPECT_EQ(fetched.replica_store_id(), SecondStore(1));
+  EXPECT_EQ(home(1).Requests(&Control::CommitRound).back().store_id(), HomeStore(1));
+  EXPECT_EQ(second(1).Requests(&Control::CommitRound).back().store_id(), SecondStore(1));
+  // The former host is the replica.
+  v1::ShardStatus status;
+  ASSERT_EQ(replicas_.Move(1, /*both_equal=*/true, &status), absl::OkStatus());
+  calls_.contacts().NoteMoved(1, {}, status, absl::UnixEpoch());
+  ASSERT_EQ(rounds_.Commit({13, 3, 4}, stop_), absl::OkStatus());
+  const v1::ReplicateRoundRequest next = home(1).Requests(&Control::ReplicateRound).back();
+  EXPECT_EQ(next.store_id(), SecondStore(1));
+  EXPECT_EQ(next.replica_store_id(), HomeStore(1));
+  EXPECT_EQ(home(1).Requests(&Control::CommitRound).back().store_id(), HomeStore(1));
+}
+
+TEST_F(ReplicasTest, AnotherStoreAtTheReplicasPlaceIsNoReplica) {
+  MakeAll();
+  Hold(&second(0), 99);
+  Hold(&second(1), 99);
+  v1::ShardStatus status;
+  EXPECT_TRUE(absl::IsUnavailable(replicas_.Move(0, /*both_equal=*/false, &status)));
+  EXPECT_TRUE(calls_.at_home(0));
+  EXPECT_FALSE(replicas_.Has(0));
+  replicas_.NoteRestarted("second:1");
+  EXPECT_FALSE(replicas_.Has(1));
+}
+
+TEST_F(ReplicasTest, AShardWhoseHostMayBeAnotherProcessKeepsItsReplica) {
+  MakeAll();
+  calls_.contacts().NoteAddress(HostOf(1), "moved:7");
+  replicas_.NoteLost("second:1");
+  EXPECT_TRUE(replicas_.Has(1));
+  Hold(&home(0), 99);
+  replicas_.NoteLeaving("moved:7");
+  EXPECT_TRUE(replicas_.Has(0)) << "another shard than the job's answers";
+  second(0).FailNext(&Control::ReplicateRound, {Away()});
+  home(0).Answer(&Control::CommitRound, [&](const auto& request, auto*) {
+    EXPECT_EQ(request.store_id(), HomeStore(0));
+    EXPECT_TRUE(replicas_.Has(0));
+    stop_.Raise();
+    return Away();
+  });
+  EXPECT_TRUE(absl::IsCancelled(Commit()));
+  EXPECT_TRUE(replicas_.Has(0));
 }
 
 TEST_F(ReplicasTest, ANewReplicaTakesThePlaceOfAnotherOne) {

@@ -37,6 +37,7 @@ void ServerContacts::NoteAnswer(size_t s, const v1::ChiefHeartbeatRequest& reque
     contact.stored = 0;
   }
   if (status.state() == v1::ShardStatus::READY) contact.broken = false;
+  contact.may_be_foreign = contact.store_id != 0 && IsForeign(contact, status);
 }
 
 void ServerContacts::NoteSilence(size_t s, absl::Time now) {
@@ -72,6 +73,7 @@ void ServerContacts::NoteReady(size_t s, uint64_t store_id, absl::Time now) {
   contacts_[s].state.NoteReady(now);
   contacts_[s].broken = false;
   contacts_[s].store_id = store_id;
+  contacts_[s].may_be_foreign = false;
 }
 
 void ServerContacts::NoteBroken(size_t s) {
@@ -92,6 +94,7 @@ bool ServerContacts::NoteHeld(size_t s) {
 void ServerContacts::NoteKept(size_t s, uint64_t store_id) {
   MutexLock lock(&mu_);
   contacts_[s].store_id = store_id;
+  contacts_[s].may_be_foreign = false;
 }
 
 void ServerContacts::NoteMoved(size_t s, const Server& to, const v1::ShardStatus& status,
@@ -109,6 +112,7 @@ void ServerContacts::NoteMoved(size_t s, const Server& to, const v1::ShardStatus
   contact.member_epoch = 0;
   contact.stored = 0;
   contact.store_id = status.store_id();
+  contact.may_be_foreign = false;
   contact.leaves = false;
   ++contact.makings;
 }
@@ -117,8 +121,9 @@ void ServerContacts::NoteAddress(const Task& host, const std::string& address) {
   MutexLock lock(&mu_);
   addresses_[host] = address;
   for (size_t s = 0; s < servers_.size(); ++s) {
-    if (servers_[s].host != host) continue;
+    if (servers_[s].host != host || servers_[s].address == address) continue;
     servers_[s].address = address;
+    contacts_[s].may_be_foreign = true;
     contacts_[s].state.address = address;
   }
 }
@@ -147,7 +152,8 @@ bool ServerContacts::Answers(size_t s) const {
 
 bool ServerContacts::Serves(size_t s) const {
   MutexLock lock(&mu_);
-  return contacts_[s].answers && contacts_[s].state.kind == ServerView::kAlive;
+  const Contact& contact = contacts_[s];
+  return contact.answers && contact.state.kind == ServerView::kAlive && !contact.may_be_foreign;
 }
 
 uint64_t ServerContacts::store_id(size_t s) const {
@@ -164,7 +170,8 @@ bool ServerContacts::MayLackPushes(size_t s) const {
   MutexLock lock(&mu_);
   const Contact& contact = contacts_[s];
   return contact.makings > contact.whole || contact.cut || contact.leaves ||
-         contact.state.kind == ServerView::kRestoring || contact.state.kind == ServerView::kLost;
+         contact.may_be_foreign || contact.state.kind == ServerView::kRestoring ||
+         contact.state.kind == ServerView::kLost;
 }
 
 bool ServerContacts::Met(size_t s) const {
@@ -185,7 +192,11 @@ bool ServerContacts::KnowsMembers(size_t s, uint64_t epoch) const {
 
 bool ServerContacts::HoldsForeignShard(size_t s, const v1::ShardStatus& found) const {
   MutexLock lock(&mu_);
-  return found.state() == v1::ShardStatus::READY && found.store_id() != contacts_[s].store_id;
+  return IsForeign(contacts_[s], found);
+}
+
+bool ServerContacts::IsForeign(const Contact& contact, const v1::ShardStatus& found) {
+  return found.state() == v1::ShardStatus::READY && found.store_id() != contact.store_id;
 }
 
 uint64_t ServerContacts::known_epoch() const {

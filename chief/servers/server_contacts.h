@@ -69,7 +69,7 @@ class ServerContacts {
 
   // Whether the server has answered its newest call.
   bool Answers(size_t s) const;
-  // Whether that answer was one of a server with its shard.
+  // Whether that answer was one of a server with the job's shard, and its address is the same.
   bool Serves(size_t s) const;
   // The id of the store of the shard that is the job's; 0: none is known.
   uint64_t store_id(size_t s) const;
@@ -77,7 +77,7 @@ class ServerContacts {
   uint64_t makings(size_t s) const;
   // Whether it, or its successor, may lack pushes of the round under way that it has acknowledged:
   // its shard was made or cut since it was known to lack none (NoteWhole), or will be made, or it
-  // is leaving.
+  // is leaving, or may be another process.
   bool MayLackPushes(size_t s) const;
   // Whether it has admitted this chief.
   bool Met(size_t s) const;
@@ -111,6 +111,8 @@ class ServerContacts {
     bool has_job = false;
     // The id of the store of the shard that is the job's; 0: there is none.
     uint64_t store_id = 0;
+    // Another store may be there: so its newest answer says, or it is at another address since.
+    bool may_be_foreign = false;
     // It was leaving, and its shard has not been made since.
     bool leaves = false;
     uint64_t makings = 0;
@@ -119,6 +121,7 @@ class ServerContacts {
     bool cut = false;  // since then
   };
 
+  static bool IsForeign(const Contact& contact, const v1::ShardStatus& found);
   std::string CurrentAddress(const Server& server) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   mutable Mutex mu_;

@@ -168,6 +168,29 @@ TEST(MovingHostTest, AnAddressIsThatOfTheHostWhereverItServes) {
   EXPECT_EQ(contacts.AddressOf({"", "d:4"}), "d:4") << "it is no host";
 }
 
+TEST(MovingHostTest, AtAnotherAddressMayBeAnotherStoreUntilItHasAnswered) {
+  ServerContacts contacts({{"shard-1 of worker-1", "b:2", kHost}}, kStart);
+  v1::ShardStatus answer = AnswerOf(v1::ShardStatus::READY);
+  answer.set_store_id(7);
+  contacts.NoteAnswer(0, {}, answer, /*has_job=*/true, kLater);
+  contacts.NoteKept(0, 7);
+  contacts.NoteAddress(kHost, "b:2");
+  EXPECT_TRUE(contacts.Serves(0)) << "it is where it was";
+  EXPECT_FALSE(contacts.MayLackPushes(0));
+  contacts.NoteAddress(kHost, "c:3");
+  EXPECT_FALSE(contacts.Serves(0));
+  EXPECT_TRUE(contacts.MayLackPushes(0));
+  contacts.NoteAnswer(0, {}, answer, /*has_job=*/true, kLater);
+  EXPECT_TRUE(contacts.Serves(0));
+  EXPECT_FALSE(contacts.MayLackPushes(0));
+  answer.set_store_id(8);
+  contacts.NoteAnswer(0, {}, answer, /*has_job=*/true, kLater);
+  EXPECT_FALSE(contacts.Serves(0)) << "the shard of the job is in another store";
+  EXPECT_TRUE(contacts.MayLackPushes(0));
+  contacts.NoteReady(0, 9, kLater);
+  EXPECT_TRUE(contacts.Serves(0));
+}
+
 TEST_F(ServerContactsTest, AServerThatIsToldTheEndIsAskedNothingMore) {
   Answer(0);
   contacts_.NoteEnd(0, kLater);

@@ -29,8 +29,11 @@ absl::StatusOr<ServerCuts::Cut> ServerCuts::Prepare(absl::FunctionRef<void()> be
   RETURN_IF_ERROR(rounds_->WithoutRounds(kCutPatience, [&]() -> absl::Status {
     begin();
     for (size_t s = 0; s < calls_->size(); ++s) calls_->contacts().NoteCut(s);
-    RETURN_IF_ERROR(calls_->ForEach(
-        [&](size_t s) { return calls_->service(s)->PrepareCut(request, &cuts[s]); }));
+    RETURN_IF_ERROR(calls_->ForEach([&](size_t s) {
+      v1::PrepareCutRequest addressed = request;
+      addressed.set_store_id(calls_->contacts().store_id(s));
+      return calls_->service(s)->PrepareCut(addressed, &cuts[s]);
+    }));
     return CheckEqual(cuts);
   }));
   cut.committed_round = cuts.front().committed_round();

@@ -33,6 +33,9 @@ TEST_F(ServerCutsTest, WriteSnapshotJoinsTheParts) {
 }
 
 TEST_F(ServerCutsTest, ACutIsPreparedEverywhereAndWritten) {
+  v1::ShardStatus kept;
+  kept.set_store_id(7);
+  for (size_t s = 0; s < 2; ++s) group_.Keep(s, kept);
   ASSERT_EQ(group_.rounds()->Commit({12, 3, 4}, stop_), absl::OkStatus());
   bool begun = false;
   const auto cut = group_.cuts()->Prepare(
@@ -49,7 +52,9 @@ TEST_F(ServerCutsTest, ACutIsPreparedEverywhereAndWritten) {
   EXPECT_EQ(cut->committed_round, 12);
   group_.cuts()->Write(*cut, 13, 3, {}).IgnoreError();  // the fakes have no directory
   for (FakeParameterServer& server : servers_) {
-    EXPECT_EQ(server.Requests(&ParameterControl::PrepareCut).at(0).cut_id(), cut->id);
+    const v1::PrepareCutRequest prepared = server.Requests(&ParameterControl::PrepareCut).at(0);
+    EXPECT_EQ(prepared.cut_id(), cut->id);
+    EXPECT_EQ(prepared.store_id(), 7u) << "the shard that the chief knows";
     EXPECT_EQ(server.Requests(&ParameterControl::WriteSnapshot).at(0).cut_id(), cut->id);
   }
 }

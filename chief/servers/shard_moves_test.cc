@@ -26,12 +26,13 @@ class ShardMovesTest : public testing::Test {
   ShardMovesTest() {
     for (auto& fake : fakes_) {
       fake = std::make_unique<FakeParameterServer>();
-      fake->Answer(&Control::ReplicateShard, [server = fake.get()](const auto&, auto*) {
+      fake->Answer(&Control::ReplicateShard, [server = fake.get()](const auto&, auto* response) {
         server->EditStatus([](v1::ShardStatus* shard) {
           shard->set_state(v1::ShardStatus::READY);
           shard->set_placement_fingerprint(kPlacementHash);
           shard->set_store_id(1000);
         });
+        *response->mutable_status() = server->shard();
         return absl::OkStatus();
       });
     }
@@ -373,7 +374,8 @@ TEST_F(SupervisedMovesTest, AReplicaThatARestartedHostHasGotAgainIsKept) {
   for (size_t s = 0; s < kHosts; ++s) supervisor_.Visit(s);
   ASSERT_TRUE(group_->HasReplica(0));
   for (size_t s = 0; s < kHosts; ++s) at(1, s).Restart();
-  at(1, 0).EditStatus([](v1::ShardStatus* shard) { shard->set_state(v1::ShardStatus::READY); });
+  group_->ForgetReplica(0);
+  ASSERT_EQ(group_->Settle(0, sync_period_, {}).status(), absl::OkStatus());
   supervisor_.Visit(1);
   EXPECT_EQ(group_->HostOf(1), HostTask(2));
   EXPECT_TRUE(group_->HasReplica(0));
