@@ -125,7 +125,8 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
     job_.note_stored(servers_->stored_version());
   }
   const bool answered = status.ok();
-  if (answered && job_.note_committed != nullptr) job_.note_committed(shard.committed_round());
+  const bool of_job = answered && !watch.foreign && !servers_->HoldsForeignShard(s, shard);
+  if (of_job && job_.note_committed != nullptr) job_.note_committed(shard.committed_round());
   if (answered && job_.note_told != nullptr) job_.note_told(servers_->known_epoch());
   bool empty = answered && (watch.foreign || shard.state() == v1::ShardStatus::EMPTY ||
                             servers_->HoldsForeignShard(s, shard));

@@ -1,5 +1,7 @@
 #include "chief/servers/server_supervisor.h"
 
+#include <algorithm>
+
 #include "chief/servers/fake_parameter_server.h"
 #include "gmock/gmock.h"
 
@@ -22,6 +24,7 @@ class FakeJob {
                                  [this] { return Snapshots(); },
                                  [this](const absl::Status& status) { NoteReplaced(status); }};
     job.confirm = [this] { return Confirm(); };
+    job.note_committed = [this](int64_t round) { NoteCommitted(round); };
     return job;
   }
   v1::PersistedJobState PersistedState() {
@@ -50,6 +53,10 @@ class FakeJob {
   void NoteReplaced(const absl::Status& status) {
     MutexLock lock(&mu_);
     replaced_ = status;
+  }
+  void NoteCommitted(int64_t round) {
+    MutexLock lock(&mu_);
+    committed_ = std::max(committed_, round);
   }
 
   absl::Status Confirm() {
@@ -81,6 +88,11 @@ class FakeJob {
     MutexLock lock(&mu_);
     return stored_;
   }
+  // The newest round that was noted.
+  int64_t committed() const {
+    MutexLock lock(&mu_);
+    return committed_;
+  }
   int states_made() const {
     MutexLock lock(&mu_);
     return states_made_;
@@ -96,6 +108,7 @@ class FakeJob {
   uint64_t epoch_ ABSL_GUARDED_BY(mu_) = 2;
   int64_t step_ ABSL_GUARDED_BY(mu_) = 412;
   uint64_t stored_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t committed_ ABSL_GUARDED_BY(mu_) = -1;
   int states_made_ ABSL_GUARDED_BY(mu_) = 0;
   absl::StatusOr<std::vector<SnapshotInfo>> snapshots_ ABSL_GUARDED_BY(mu_) =
       std::vector<SnapshotInfo>{{300, "newest", {}}, {200, "older", {}}};
@@ -321,6 +334,19 @@ TEST_F(ServerSupervisorTest, AServerThatIsAwayIsAskedOftenAndLoggedOnce) {
   EXPECT_THAT(LogOfVisit(0), HasSubstr("ps-0 is back"));
   EXPECT_THAT(group_.Missing(), IsEmpty());
   EXPECT_EQ(servers_[0].states(), 2) << "with the newest job state";
+}
+
+// Another process has another state of the shard, with a round that this job has not committed.
+TEST_F(ServerSupervisorTest, RoundsOfAForeignShardAreNotTheJobs) {
+  servers_[0].EditStatus([](v1::ShardStatus* shard) { shard->set_committed_round(3); });
+  supervisor_.Visit(0);
+  EXPECT_EQ(job_.committed(), 3);
+  servers_[0].EditStatus([](v1::ShardStatus* shard) {
+    shard->set_store_id(shard->store_id() + 1);
+    shard->set_committed_round(4);
+  });
+  supervisor_.Visit(0);
+  EXPECT_EQ(job_.committed(), 3);
 }
 
 TEST_F(ServerSupervisorTest, AServerWithAForeignShardIsRestoredFirst) {
