@@ -157,8 +157,9 @@ TEST_F(MemoryCallerTest, CallsSideBySideHaveConnectionsOfTheirOwn) {
   std::atomic<int> waiting{0};
   Answer first;
   Serve([&](const v1::StepTicket& ticket, CallerKind kind, const Answer& answer) -> CancelWait {
-    if (++waiting > 1) return Next(ticket, kind, answer);
+    if (waiting > 0) return Next(ticket, kind, answer);
     first = answer;
+    ++waiting;
     return [] {};
   });
   MemoryCaller caller = CallerOf();
