@@ -214,16 +214,20 @@ bool JobRules::MayLackHosts(const SimProcess& leader) const {
   return false;
 }
 
-void JobRules::CheckInitialize(const SimProcess& chief, size_t shard,
-                               const v1::InitializeShardRequest& request) {
+std::string JobRules::CheckInitialize(const SimProcess& chief, size_t shard,
+                                      const v1::InitializeShardRequest& request) {
   if (committed_ && !request.has_restore_step()) {
-    violate_("initial: a shard is given initial values although a snapshot was committed");
+    return "initial: a shard is given initial values although a snapshot was committed";
   }
-  if (!scenario_.IsHostedShard(shard) || !Trained()) return;
+  if (!scenario_.IsHostedShard(shard) || !Trained()) return "";
   if (MayLackHosts(chief)) lost_host_ = true;
-  if (lost_host_) return;
-  violate_(absl::StrCat("copies: shard ", shard,
-                        " is made anew although no process has taken its only copy away"));
+  if (lost_host_) return "";
+  return absl::StrCat("copies: shard ", shard,
+                      " is made anew although no process has taken its only copy away");
+}
+
+void JobRules::NoteTaken(const std::string& wrong) {
+  if (!wrong.empty()) violate_(wrong);
 }
 
 void JobRules::CheckAcknowledged(const v1::AcknowledgeEvaluationRequest& request) {

@@ -71,9 +71,12 @@ class JobRules {
   // host of shards.
   void NoteLost(const SimProcess& process);
   void NoteEvaluation(const EvaluationRecord& record);
+  // What is wrong with what a chief is about to send, if the server takes it; empty: nothing.
+  std::string CheckInitialize(const SimProcess& chief, size_t shard,
+                              const v1::InitializeShardRequest& request);
+  // It has taken it.
+  void NoteTaken(const std::string& wrong);
   // What a chief or an evaluator is about to send.
-  void CheckInitialize(const SimProcess& chief, size_t shard,
-                       const v1::InitializeShardRequest& request);
   void CheckPersisted(const v1::ChiefHeartbeatRequest& request);
   void CheckAcknowledged(const v1::AcknowledgeEvaluationRequest& request);
 

@@ -320,10 +320,18 @@ absl::Status SimParameterControl::Watched(absl::string_view what, Call call) {
   return status;
 }
 
+template <typename Call>
+absl::Status SimParameterControl::WatchedStart(const v1::InitializeShardRequest& start, Call call) {
+  std::function<void()> if_taken;
+  if (watch_.on_initialize != nullptr) if_taken = watch_.on_initialize(start);
+  const absl::Status status = Watched("Initialize", call);
+  if (if_taken != nullptr && !absl::IsAborted(status)) if_taken();
+  return status;
+}
+
 absl::Status SimParameterControl::Initialize(const v1::InitializeShardRequest& request,
                                              v1::InitializeShardResponse* response) {
-  if (watch_.on_initialize != nullptr) watch_.on_initialize(request);
-  return Watched("Initialize", [&] {
+  return WatchedStart(request, [&] {
     return Forward("Initialize", &ParameterControl::Initialize, request, response, kFileTimeout);
   });
 }
@@ -370,8 +378,7 @@ absl::Status SimParameterControl::StreamSnapshot(const v1::StreamSnapshotRequest
 absl::Status SimParameterControl::InitializeStreamed(const v1::InitializeChunk& first,
                                                      ChunkSource next,
                                                      v1::InitializeShardResponse* response) {
-  if (watch_.on_initialize != nullptr) watch_.on_initialize(first.start());
-  return Watched("Initialize", [&] { return SendStreamed(first, next, response); });
+  return WatchedStart(first.start(), [&] { return SendStreamed(first, next, response); });
 }
 
 absl::Status SimParameterControl::SendStreamed(const v1::InitializeChunk& first, ChunkSource next,

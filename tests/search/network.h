@@ -231,8 +231,10 @@ class SimChiefService : public ChiefService {
 
 // Who looks on at the control calls of one caller to one shard's host. Each may be null.
 struct SimControlWatch {
-  // What is about to be sent: a request to make a shard, a heartbeat.
-  std::function<void(const v1::InitializeShardRequest&)> on_initialize;
+  // A request to make a shard is about to be sent. What it returns is called unless the host obeys
+  // another chief, and refuses.
+  std::function<std::function<void()>(const v1::InitializeShardRequest&)> on_initialize;
+  // A heartbeat is about to be sent.
   std::function<void(const v1::ChiefHeartbeatRequest&)> on_heartbeat;
   // A call has ended for the caller. `host`: the process to which the address led when it was sent;
   // null: none. `done`: it was successful, and, if it was a heartbeat, the shard is there.
@@ -297,6 +299,9 @@ class SimParameterControl : public ParameterControl {
                     absl::Duration timeout);
   template <typename Call>
   absl::Status Watched(absl::string_view what, Call call);
+  // The same for a call that makes a shard.
+  template <typename Call>
+  absl::Status WatchedStart(const v1::InitializeShardRequest& start, Call call);
   absl::Status SendStreamed(const v1::InitializeChunk& first, ChunkSource next,
                             v1::InitializeShardResponse* response);
   // The process to which a call that is sent now goes; null: none.

@@ -124,8 +124,10 @@ ServerGroup::Server SimRoles::PlaceOf(SimProcess* chief, ShardHandlers* own, siz
   if (hosted) route.deadlines = HostDeadlines();
   if (node == chief->node) route.own = own->at(shard);
   SimControlWatch watch;
-  watch.on_initialize = [this, chief, shard](const v1::InitializeShardRequest& request) {
-    rules_->CheckInitialize(*chief, shard, request);
+  watch.on_initialize =
+      [this, chief, shard](const v1::InitializeShardRequest& request) -> std::function<void()> {
+    const std::string wrong = rules_->CheckInitialize(*chief, shard, request);
+    return [this, wrong] { rules_->NoteTaken(wrong); };
   };
   watch.on_heartbeat = [this](const v1::ChiefHeartbeatRequest& request) {
     rules_->CheckPersisted(request);
