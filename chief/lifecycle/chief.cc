@@ -28,7 +28,8 @@ int64_t BatchesPerStep(const v1::TrainConfig& config) {
   return mode.has_synchronous() ? mode.synchronous().replicas_to_aggregate() : 1;
 }
 
-// Of a job that begins now; one that goes on counts what is left (WorkLedger::CountSteps).
+// This counts for a job that begins now; one that goes on counts what is left
+// (WorkLedger::CountSteps).
 int64_t MaxSteps(const ChiefOptions& options) {
   const v1::TrainingConfig& train = options.config.train();
   if (train.max_steps() > 0) return train.max_steps();

@@ -15,27 +15,28 @@ namespace keelson {
 namespace HWY_NAMESPACE {
 namespace {
 
-void AddWeightedElements(const EncodedGradient& gradient, float weight, size_t n, float* sum) {
+// Adds to what `before(d, i)` returns. A sum that begins is added to zero, which leaves no negative
+// zero.
+template <typename Before>
+void AddElementsTo(Before before, const EncodedGradient& gradient, float weight, size_t n,
+                   float* sum) {
   const uint8_t* const data = gradient.data;
   const float scale = gradient.scale;
   ForFormat(gradient.format, [=]<WireFormat kFormat>() HWY_ATTR {
     ForEachVector(n, [=](auto d, size_t i) HWY_ATTR {
       const auto g = LoadElements<kFormat>(d, data, i, scale);
-      hn::StoreU(hn::Add(hn::LoadU(d, sum + i), hn::Mul(hn::Set(d, weight), g)), d, sum + i);
+      hn::StoreU(hn::Add(before(d, i), hn::Mul(hn::Set(d, weight), g)), d, sum + i);
     });
   });
 }
 
-// Adding to zero leaves no negative zero.
+void AddWeightedElements(const EncodedGradient& gradient, float weight, size_t n, float* sum) {
+  AddElementsTo([sum](auto d, size_t i) HWY_ATTR { return hn::LoadU(d, sum + i); }, gradient,
+                weight, n, sum);
+}
+
 void BeginWeightedElements(const EncodedGradient& gradient, float weight, size_t n, float* sum) {
-  const uint8_t* const data = gradient.data;
-  const float scale = gradient.scale;
-  ForFormat(gradient.format, [=]<WireFormat kFormat>() HWY_ATTR {
-    ForEachVector(n, [=](auto d, size_t i) HWY_ATTR {
-      const auto g = LoadElements<kFormat>(d, data, i, scale);
-      hn::StoreU(hn::Add(hn::Zero(d), hn::Mul(hn::Set(d, weight), g)), d, sum + i);
-    });
-  });
+  AddElementsTo([](auto d, size_t) HWY_ATTR { return hn::Zero(d); }, gradient, weight, n, sum);
 }
 
 void DivideElements(float divisor, size_t n, float* x) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/cluster/placement.h"
@@ -245,6 +246,54 @@ TEST_P(ReplicaCallsTest, OthersChiefsAreRefused) {
       absl::IsAborted(host_.handler.ReadShard(read, [](const auto&) { return absl::OkStatus(); })));
 }
 
+// A process that keeps the replica of a shard whose host it reaches by `connect`.
+class ReplicaKeeper {
+ public:
+  explicit ReplicaKeeper(ReplicaCalls::Connect connect)
+      : handler_(
+            {.incarnation = 9, .config_hash = kTestConfigHash, .connect_host = std::move(connect)},
+            &clock_, &end_) {}
+
+  ParameterHandler* handler() { return &handler_; }
+
+  // Makes the shard at its host, and the replica of it.
+  void Make(ParameterHandler* host, const v1::InitializeShardRequest& start) {
+    v1::InitializeShardResponse made;
+    EXPECT_EQ(host->Initialize(start, &made), absl::OkStatus());
+    v1::ReplicateShardRequest request;
+    *request.mutable_start() = start;
+    EXPECT_EQ(handler_.ReplicateShard(request, &made), absl::OkStatus());
+  }
+  // Fetches the sums of a round with one contribution.
+  absl::Status Fetch(const RoundId& round) {
+    v1::ReplicateRoundRequest request;
+    *request.mutable_header() = HeaderOf(kTestChief);
+    request.set_round(round.round);
+    request.set_attempt(round.attempt);
+    request.set_contributions(1);
+    v1::ReplicateRoundResponse response;
+    return handler_.ReplicateRound(request, &response);
+  }
+  // Has a round pushed at the host, fetched and committed at both, which have the same values then.
+  void ExpectFollows(ParameterHandler* host, const Placement& placement, size_t shard) {
+    const RoundId round = {0, 1};
+    const TestRequest push =
+        StagedPushOf(placement, shard, 1, 1, round, /*weight=*/2, /*gradient=*/0.5f);
+    ASSERT_TRUE(CallBulk(host, BulkMethod::kPush, push).ok());
+    ASSERT_EQ(Fetch(round), absl::OkStatus());
+    ASSERT_TRUE(CommitRound(host, round, 1).ok());
+    ASSERT_TRUE(CommitRound(&handler_, round, 1).ok());
+    const TestRequest pull = PullOf(placement, shard);
+    EXPECT_TRUE(CallBulk(&handler_, BulkMethod::kPull, pull)->payload ==
+                CallBulk(host, BulkMethod::kPull, pull)->payload);
+  }
+
+ private:
+  ManualClock clock_;
+  StopSignal end_;
+  ParameterHandler handler_;
+};
+
 // The chief's calls of its own process name no shard.
 TEST(ReplicaOfSecondShardTest, AsksTheHostForTheShardThatTheReplicaIsOf) {
   const Placement placement = TestPlacement(2);
@@ -253,33 +302,10 @@ TEST(ReplicaOfSecondShardTest, AsksTheHostForTheShardThatTheReplicaIsOf) {
   HostedShards host({{0, &home.handler, &home.handler}, {1, &second.handler, &second.handler}});
   v1::InitializeShardResponse made;
   ASSERT_TRUE(home.handler.Initialize(InitializeRequest(placement, 0), &made).ok());
-  ASSERT_TRUE(second.handler.Initialize(InitializeRequest(placement, 1), &made).ok());
-  ManualClock clock;
-  StopSignal end;
-  ParameterHandler replica(
-      {.incarnation = 9,
-       .config_hash = kTestConfigHash,
-       .connect_host =
-           [&host](const std::string&) { return std::make_unique<FaultyParameterControl>(&host); }},
-      &clock, &end);
-  v1::ReplicateShardRequest request;
-  *request.mutable_start() = InitializeRequest(placement, 1);
-  ASSERT_EQ(replica.ReplicateShard(request, &made), absl::OkStatus());
-
-  const RoundId round = {0, 1};
-  const TestRequest push = StagedPushOf(placement, 1, 1, 1, round, /*weight=*/1, /*gradient=*/0.5f);
-  ASSERT_TRUE(CallBulk(&second.handler, BulkMethod::kPush, push).ok());
-  v1::ReplicateRoundRequest fetch;
-  *fetch.mutable_header() = HeaderOf(kTestChief);
-  fetch.set_attempt(round.attempt);
-  fetch.set_contributions(1);
-  v1::ReplicateRoundResponse fetched;
-  ASSERT_EQ(replica.ReplicateRound(fetch, &fetched), absl::OkStatus());
-  ASSERT_TRUE(CommitRound(&second.handler, round, 1).ok());
-  ASSERT_TRUE(CommitRound(&replica, round, 1).ok());
-  const TestRequest pull = PullOf(placement, 1);
-  EXPECT_EQ(CallBulk(&replica, BulkMethod::kPull, pull)->payload,
-            CallBulk(&second.handler, BulkMethod::kPull, pull)->payload);
+  ReplicaKeeper replica(
+      [&host](const std::string&) { return std::make_unique<FaultyParameterControl>(&host); });
+  replica.Make(&second.handler, InitializeRequest(placement, 1));
+  replica.ExpectFollows(&second.handler, placement, 1);
 }
 
 // Reads rounds from a host that a test plays.
@@ -300,30 +326,14 @@ class PlayedHost : public FaultyParameterControl {
 };
 
 TEST(ReplicaPartsTest, PartsThatAreNoneAreRefused) {
-  const Placement placement = TestPlacement(1);
   TestServer host;
   std::string part;
-  ManualClock clock;
-  StopSignal end;
-  ParameterHandler replica(
-      {.incarnation = 9,
-       .config_hash = kTestConfigHash,
-       .connect_host =
-           [&](const std::string&) { return std::make_unique<PlayedHost>(&host.handler, &part); }},
-      &clock, &end);
-  v1::ReplicateShardRequest request;
-  *request.mutable_start() = InitializeRequest(placement, 0);
-  v1::InitializeShardResponse made;
-  ASSERT_TRUE(host.handler.Initialize(request.start(), &made).ok());
-  ASSERT_EQ(replica.ReplicateShard(request, &made), absl::OkStatus());
+  ReplicaKeeper replica(
+      [&](const std::string&) { return std::make_unique<PlayedHost>(&host.handler, &part); });
+  replica.Make(&host.handler, InitializeRequest(TestPlacement(1), 0));
   const auto refusal = [&](std::string bytes) {
     part = std::move(bytes);
-    v1::ReplicateRoundRequest fetch;
-    *fetch.mutable_header() = request.start().header();
-    fetch.set_attempt(1);
-    fetch.set_contributions(1);
-    v1::ReplicateRoundResponse fetched;
-    const absl::Status status = replica.ReplicateRound(fetch, &fetched);
+    const absl::Status status = replica.Fetch({0, 1});
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     return std::string(status.message());
   };
@@ -341,39 +351,15 @@ TEST(ReplicaPartsTest, ALargeShardTravelsInPartsOverGrpc) {
   const Placement placement = Placement::Compute({{"w", Shape({9, 1 << 18}), {}}}, 1);
   TestServer host;
   const LoopbackServer server(&host.handler);
-  ManualClock clock;
-  StopSignal end;
-  ParameterHandler replica({.incarnation = 9,
-                            .config_hash = kTestConfigHash,
-                            .connect_host = [&](const std::string&) { return server.Connect(); }},
-                           &clock, &end);
-  v1::ReplicateShardRequest request;
-  *request.mutable_start() = InitializeRequest(placement, 0);
-  v1::InitializeShardResponse made;
-  ASSERT_TRUE(host.handler.Initialize(request.start(), &made).ok());
-  ASSERT_EQ(replica.ReplicateShard(request, &made), absl::OkStatus());
-  const RoundId round = {0, 1};
-  const TestRequest push = StagedPushOf(placement, 0, 1, 1, round, /*weight=*/2, /*gradient=*/0.5f);
-  ASSERT_TRUE(CallBulk(&host.handler, BulkMethod::kPush, push).ok());
+  ReplicaKeeper replica([&](const std::string&) { return server.Connect(); });
+  replica.Make(&host.handler, InitializeRequest(placement, 0));
   v1::ReadRoundRequest beyond;
-  *beyond.mutable_header() = request.start().header();
-  beyond.set_attempt(1);
-  beyond.set_contributions(1);
+  *beyond.mutable_header() = HeaderOf(kTestChief);
   beyond.set_first_block(9);
   ByteRope none;
   EXPECT_EQ(server.Connect()->ReadRound(beyond, &none),
             absl::InvalidArgumentError("ReadRound: expected a block below 9, found 9"));
-  v1::ReplicateRoundRequest fetch;
-  *fetch.mutable_header() = request.start().header();
-  fetch.set_attempt(1);
-  fetch.set_contributions(1);
-  v1::ReplicateRoundResponse fetched;
-  ASSERT_EQ(replica.ReplicateRound(fetch, &fetched), absl::OkStatus());
-  ASSERT_TRUE(CommitRound(&host.handler, round, 1).ok());
-  ASSERT_TRUE(CommitRound(&replica, round, 1).ok());
-  const TestRequest pull = PullOf(placement, 0);
-  EXPECT_TRUE(CallBulk(&replica, BulkMethod::kPull, pull)->payload ==
-              CallBulk(&host.handler, BulkMethod::kPull, pull)->payload);
+  replica.ExpectFollows(&host.handler, placement, 0);
 }
 
 TEST(NoReplicaTest, AServerThatCallsNoOthersRefuses) {

@@ -100,7 +100,7 @@ struct PushIdentity {
   // PushRequest; 0 is 1.
   uint32_t steps_under_way = 0;
   uint32_t unseen_pushes = 0;
-  // Of a round: the place of its gradient (RoundSum::Add).
+  // In a round this is the place of its gradient (RoundSum::Add).
   uint32_t order = 0;
 };
 

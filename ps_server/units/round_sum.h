@@ -52,7 +52,7 @@ class RoundSum {
   // It has all contributions to its attempt.
   bool whole() const { return whole_; }
   double weights() const { return weights_; }
-  // Of each element, weight times gradient, added up. Call after Add and AddKept.
+  // Returns the sum of weight times gradient for each element. Call after Add and AddKept.
   absl::Span<const float> elements() const {
     return {sum_.data(), static_cast<size_t>(sum_.size())};
   }

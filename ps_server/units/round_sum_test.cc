@@ -50,7 +50,7 @@ class OrderedSumTest : public testing::TestWithParam<int> {
  protected:
   static WireFormat format() { return static_cast<WireFormat>(GetParam()); }
 
-  // Of gradients that come in this order, in fragments of their own.
+  // Returns the sum of gradients that come in this order, in fragments of their own.
   static std::vector<float> SumOf(const std::vector<int>& arrival, bool ordered) {
     RoundSum sum(kSummed, kSummedElements);
     for (size_t i = 0; i < arrival.size(); ++i) {
@@ -127,7 +127,7 @@ TEST(OrderedBlockTest, CommitsAndShowsTheSameInEveryOrderOfArrival) {
 
 constexpr size_t kRowDim = 3;
 
-// Of pushes that come in this order; push p has the rows of ids p to 4.
+// Returns the sums of pushes that come in this order; push p has the rows of ids p to 4.
 std::vector<float> RowMeansOf(const std::vector<int>& arrival, bool ordered) {
   RowRoundSum sum(kSummed, {kRowDim});
   for (const int push : arrival) {
