@@ -132,11 +132,11 @@ void CheckRowCounts(const std::string& prefix, CommonRows common) {
   }
 }
 
-void CheckAllRowCounts(const std::string& model_dir) {
+void CheckAllRowCounts(const std::string& model_dir, CommonRows common) {
   const auto snapshots = CheckpointDirectory(FileSystem::Real(), model_dir, Clock::Real()).List();
   ASSERT_TRUE(snapshots.ok()) << snapshots.status();
   EXPECT_FALSE(snapshots->empty());
-  for (const SnapshotInfo& snapshot : *snapshots) CheckRowCounts(snapshot.prefix);
+  for (const SnapshotInfo& snapshot : *snapshots) CheckRowCounts(snapshot.prefix, common);
 }
 
 }  // namespace keelson

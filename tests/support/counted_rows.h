@@ -65,7 +65,7 @@ void CheckRowCounts(const std::string& prefix, CommonRows common = CommonRows::k
 // none.
 std::vector<int64_t> CommonRowUpdates(const std::string& prefix);
 // The same of all snapshots in a model directory, of which there is one at least.
-void CheckAllRowCounts(const std::string& model_dir);
+void CheckAllRowCounts(const std::string& model_dir, CommonRows common = CommonRows::kAgree);
 
 }  // namespace keelson
 
