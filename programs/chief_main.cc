@@ -5,7 +5,6 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/synchronization/mutex.h"
-#include "chief/lifecycle/chief_role.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/base/stop_signal.h"
@@ -14,12 +13,14 @@
 #include "dashboard/dashboard_flags.h"
 #include "programs/leader.h"
 #include "programs/single_process.h"
+#include "programs/trainer.h"
 #include "worker/worker_role.h"
 
 namespace keelson {
 namespace {
 
 struct Flags {
+  WorkerFlags worker;
   LeaderFlags leader;
   bool chief_trains = false;
   DashboardFlags dashboard;
@@ -34,18 +35,19 @@ absl::Status RunChiefProgram(const RoleContext& context, const Flags& flags, Sto
   }
   if (!context.cluster.distributed) {
     LogInfo("no cluster: all roles run in this process");
-    return RunSingleProcess(context, flags.leader.chief, flags.leader.worker, flags.dashboard,
-                            stop);
+    return RunSingleProcess(context, flags.leader.chief, flags.worker, flags.dashboard, stop);
   }
   if (flags.dashboard.port.has_value()) {
     return absl::InvalidArgumentError(
         "--dashboard_port: expected no cluster, in which the evaluator serves the dashboard");
   }
   std::unique_ptr<DeviceGroup> devices;
+  Trainer trainer;
   if (trains) {
-    ASSIGN_OR_RETURN(devices, OpenWorkerDevices(flags.leader.worker, context.cluster));
+    ASSIGN_OR_RETURN(devices, OpenWorkerDevices(flags.worker, context.cluster));
+    trainer = TrainerOn(devices.get(), flags.worker);
   }
-  return RunLeader(context, flags.leader, devices.get(), stop);
+  return RunLeader(context, flags.leader, trainer, /*job=*/nullptr, stop);
 }
 
 }  // namespace
@@ -62,9 +64,8 @@ int main(int argc, char** argv) {
       "Keelson's chief: forms the job, hands out work, takes snapshots and ends the job. Without "
       "TF_CONFIG and host flags it runs the whole job alone in this process.";
   program.add_flags = [&](CLI::App* app) {
-    keelson::AddChiefFlags(app, &flags.leader.chief);
-    keelson::AddWorkerFlags(app, &flags.leader.worker);
-    keelson::AddShardFlags(app, &flags.leader.shard);
+    keelson::AddWorkerFlags(app, &flags.worker);
+    keelson::AddLeaderFlags(app, &flags.leader);
     keelson::AddJobDashboardFlags(app, &flags.dashboard);
     app->add_flag("--chief_trains", flags.chief_trains,
                   "The chief is a worker too, as it is without this where the "

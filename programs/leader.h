@@ -5,24 +5,25 @@
 #include "absl/status/status.h"
 #include "chief/lifecycle/chief_role.h"
 #include "core/base/stop_signal.h"
-#include "core/device/device_group.h"
 #include "core/startup/role_program.h"
 #include "programs/shard_host.h"
-#include "worker/worker_role.h"
+#include "programs/trainer.h"
 
 namespace keelson {
 
 struct LeaderFlags {
   ChiefFlags chief;
-  WorkerFlags worker;
   ShardFlags shard;
 };
 
-// Leads the job of a cluster. `devices`: what it trains on; null: it does not train. It
-// hosts its shard if it is at home here (ShardLayout), and then trains. Errors of RunChiefRole and
-// RunWorkerRole.
-absl::Status RunLeader(const RoleContext& context, const LeaderFlags& flags, DeviceGroup* devices,
-                       StopSignal* stop);
+void AddLeaderFlags(CLI::App* app, LeaderFlags* flags);
+
+// Leads the job of a cluster. `trainer`: what trains beside the chief; null: nothing does. The
+// process hosts its shard if it is at home here (ShardLayout), and then trains. `job`: what a
+// script has said that is trained, whose agent the process is; null: the configuration, or a script
+// that comes, says it. Errors of RunChiefRole and of the trainer.
+absl::Status RunLeader(const RoleContext& context, const LeaderFlags& flags, const Trainer& trainer,
+                       const ProposedJob* job, StopSignal* stop);
 
 }  // namespace keelson
 

@@ -190,11 +190,19 @@ absl::Status RunChief(const RoleContext& context, Chief* chief,
 
 namespace {
 
-// How many workers were members of the job and have left it.
-int WorkersThatLeft(const CoordinatorStatus& status) {
+// How many scripts take part whose agents are processes of their own. Where a cluster with servers
+// does not list its workers, the chief knows the one that has proposed the job.
+int ScriptsBeside(const ClusterSpec& cluster) {
+  if (cluster.collective()) return static_cast<int>(cluster.ShardHosts().size()) - 1;
+  return std::max(1, static_cast<int>(cluster.workers.size()));
+}
+
+// How many workers other than `self` were members of the job and have left it.
+int WorkersThatLeft(const CoordinatorStatus& status, const Task& self) {
   std::set<int> left;
   for (const Member& member : status.members) {
-    if (member.task.role == Role::kWorker && member.state == Member::kLeft) {
+    const bool other = member.task.role == Role::kWorker && member.task != self;
+    if (other && member.state == Member::kLeft) {
       left.insert(member.task.index);
     }
   }
@@ -333,7 +341,7 @@ absl::Status RunKnownJob(const RoleContext& context, const ChiefFlags& flags,
   LogInfo("listening on port ", server->port());
   context.telemetry->ready = true;
   const absl::Status status = RunChief(context, chief.get(), surroundings.companions, stop);
-  *left = WorkersThatLeft(chief->coordinator()->reports()->GetStatus());
+  *left = WorkersThatLeft(chief->coordinator()->reports()->GetStatus(), context.self);
   context.telemetry->ready = false;
   health.Stop();
   server->Shutdown(kShutdownGrace);
@@ -346,21 +354,25 @@ absl::Status RunChiefRole(const RoleContext& context, const ChiefFlags& flags,
                           const ChiefSurroundings& surroundings, StopSignal* stop) {
   ASSIGN_OR_RETURN(const std::string token, TokenOf(flags));
   int left = 0;
-  if (!context.config_from_script) {
+  if (!context.config_from_script && surroundings.job == nullptr) {
     return RunKnownJob(context, flags, token, nullptr, surroundings, stop, &left);
   }
-  ASSIGN_OR_RETURN(const ProposedJob job,
-                   AwaitProposedJob(context, context.cluster.ListenAddress(), token, stop));
+  std::optional<ProposedJob> awaited;
+  if (surroundings.job == nullptr) {
+    ASSIGN_OR_RETURN(awaited,
+                     AwaitProposedJob(context, context.cluster.ListenAddress(), token, stop));
+  }
+  const ProposedJob& job = awaited.has_value() ? *awaited : *surroundings.job;
   RoleContext known = context;
+  known.config_from_script = true;
   known.config = job.config;
   known.config_hash = ConfigHash(job.config);
   const absl::Status status =
       RunKnownJob(known, flags, token, job.values.get(), surroundings, stop, &left);
   // Another chief answers where this one was replaced, and a restarted one where that helps.
   if (ExitCodeFor(status) == kExitPermanent && !absl::IsAlreadyExists(status)) {
-    // Where a cluster does not list its workers, the chief knows the one that has proposed the job.
-    const int scripts = std::max(1, static_cast<int>(context.cluster.workers.size()));
-    TellScripts(known, context.cluster.ListenAddress(), token, status, scripts - left);
+    TellScripts(known, context.cluster.ListenAddress(), token, status,
+                ScriptsBeside(context.cluster) - left);
   }
   return status;
 }

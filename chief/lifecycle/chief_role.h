@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/lifecycle/chief.h"
+#include "chief/proposal/job_proposals.h"
 #include "chief/proposal/received_values.h"
 #include "core/base/stop_signal.h"
 #include "core/client/services/parameter_control.h"
@@ -52,6 +53,9 @@ struct ChiefShard {
 struct ChiefSurroundings {
   std::vector<Companion> companions;
   std::optional<ChiefShard> shard;
+  // What the script has said whose agent this process is, of a cluster without parameter servers;
+  // null: another one's that comes, if the context says that a script decides.
+  const ProposedJob* job = nullptr;
 };
 
 // A chief for these servers, with the data's number of records, which owns the model directory and
@@ -66,10 +70,10 @@ absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
 absl::Status RunChief(const RoleContext& context, Chief* chief,
                       const std::vector<Companion>& companions, StopSignal* stop);
 
-// The whole role in a cluster: waits for a script where one says what the job is, connects to the
-// servers, serves on the own address, runs. Processes that the cluster does not list tell it where
-// they are meanwhile, and are servers that do not answer until then (AnnouncedHosts). `stop` is
-// raised when the job ends early. Errors also of AwaitProposedJob.
+// The whole role in a cluster: waits for a script where one says what the job is, and has not said
+// it already, connects to the servers, serves on the own address, runs. Processes that the cluster
+// does not list tell it where they are meanwhile, and are servers that do not answer until then
+// (AnnouncedHosts). `stop` is raised when the job ends early. Errors also of AwaitProposedJob.
 absl::Status RunChiefRole(const RoleContext& context, const ChiefFlags& flags,
                           const ChiefSurroundings& surroundings, StopSignal* stop);
 
