@@ -206,13 +206,17 @@ struct Launcher {
   std::vector<absl::string_view> used;  // the rank's first
   Naming naming = Naming::kChiefFirst;
   std::vector<absl::string_view> host_names = {};
+  // Addresses do not follow from the leader's where a host has several processes.
+  bool several_per_host = false;
 };
 
 absl::StatusOr<ClusterSpec> FinishSpec(const RankEnvironment& environment, const Membership& member,
                                        const Launcher& launcher) {
-  ASSIGN_OR_RETURN(
-      const std::vector<std::string> by_rank,
-      AddressesByRank(member.leader_source, member.leader, member.world.most, launcher.host_names));
+  std::vector<std::string> by_rank;
+  if (!launcher.several_per_host) {
+    ASSIGN_OR_RETURN(by_rank, AddressesByRank(member.leader_source, member.leader,
+                                              member.world.most, launcher.host_names));
+  }
   ClusterSpec spec = MakeSpec(member, launcher.naming, by_rank);
   spec.source = launcher.source;
   for (const std::string& name : environment.Names()) {
@@ -247,9 +251,16 @@ absl::Status SetLeader(const RankEnvironment& environment,
 
 // --- RANK ---
 
+constexpr absl::string_view kLocalRank = "LOCAL_RANK";
+constexpr absl::string_view kLocalSize = "LOCAL_WORLD_SIZE";
+
+// Whether torchrun has started several on this host, which are allowed.
+bool HasSeveralPerHost(const RankEnvironment& environment) {
+  const std::string* const count = FindVariable(environment, kLocalSize);
+  return environment.several_per_host && count != nullptr && *count != "1";
+}
+
 absl::Status CheckOneProcessPerHost(const RankEnvironment& environment) {
-  constexpr absl::string_view kLocalRank = "LOCAL_RANK";
-  constexpr absl::string_view kLocalSize = "LOCAL_WORLD_SIZE";
   for (const auto& [name, only] : {std::pair(kLocalRank, "0"), std::pair(kLocalSize, "1")}) {
     const std::string* const found = FindVariable(environment, name);
     if (found != nullptr && *found != only) return SeveralPerHost(name, only, *found);
@@ -265,7 +276,7 @@ absl::Status CheckOneProcessPerHost(const RankEnvironment& environment) {
 }
 
 bool UnderTorchrun(const RankEnvironment& environment) {
-  return FindVariable(environment, "LOCAL_RANK") != nullptr;
+  return FindVariable(environment, kLocalRank) != nullptr;
 }
 
 // The range that PET_NNODES gives beside RANK. torchrun starts all processes anew when their number
@@ -307,11 +318,12 @@ absl::Status CheckRankIsThePods(const RankEnvironment& environment, const Cluste
 
 absl::StatusOr<ClusterSpec> FromRank(const RankEnvironment& environment,
                                      const std::optional<std::string>& chief_address) {
-  RETURN_IF_ERROR(CheckOneProcessPerHost(environment));
   Launcher launcher{"RANK and WORLD_SIZE",
                     {"RANK", "WORLD_SIZE"},
                     Naming::kChiefFirst,
-                    {kPyTorchMaster, kTrainJobNode}};
+                    {kPyTorchMaster, kTrainJobNode},
+                    HasSeveralPerHost(environment)};
+  if (!launcher.several_per_host) RETURN_IF_ERROR(CheckOneProcessPerHost(environment));
   Membership member;
   ASSIGN_OR_RETURN(member.rank,
                    ParseNumber("RANK", *FindVariable(environment, "RANK"), 0, kMaxProcesses - 1));

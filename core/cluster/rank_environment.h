@@ -38,6 +38,9 @@ struct RankEnvironment {
   std::map<std::string, std::string, std::less<>> variables;
   // The host's name, in a pod that of the pod: "mnist-worker-2".
   std::string host_name;
+  // Whether torchrun may start several processes of this program on a host, as scripts have it,
+  // each of which computes on a device of its own.
+  bool several_per_host = false;
 
   // The variables of this process. The host's name is HOSTNAME, as container runtimes set it, else
   // that of the machine.
@@ -51,7 +54,8 @@ struct RankEnvironment {
 // The cluster of a process that trains, chief or worker; nothing: no launcher has numbered this
 // process. Its peers are listed where their addresses follow from the leader's
 // (ClusterSpec::derived_addresses), up to the largest number that PET_NNODES allows; a process
-// alone is listed too. Else they register with the leader (ClusterSpec::peers_register).
+// alone is listed too. Else, and where there are several on a host, they register with the leader
+// (ClusterSpec::peers_register).
 // `chief_address` is the leader's address from elsewhere (--chief_hosts), "host:port", instead of
 // the environment's.
 //
@@ -62,11 +66,11 @@ struct RankEnvironment {
 //
 // INVALID_ARGUMENT, with the variable and the value found: a variable that the row needs is
 // missing, or malformed; a rank outside the world, except RANK; several processes on a host
-// (LOCAL_RANK, LOCAL_WORLD_SIZE or a PyTorchJob's nprocPerNode), for one worker uses all devices of
-// its pod; a port above 65535 that would follow from the leader's; RANK under torchrun that is not
-// the pod's number, where addresses follow from names; an endpoint that is not the pod with number
-// 0; mpirun without `chief_address`; PET_NNODES of several pods of which nothing says which one
-// leads.
+// (LOCAL_RANK, LOCAL_WORLD_SIZE, unless several_per_host; a PyTorchJob's nprocPerNode without
+// torchrun), for one worker uses all devices of its pod; a port above 65535 that would follow from
+// the leader's; RANK under torchrun that is not the pod's number, where addresses follow from
+// names; an endpoint that is not the pod with number 0; mpirun without `chief_address`; PET_NNODES
+// of several pods of which nothing says which one leads.
 //
 // UNAVAILABLE: RANK of a worker beyond the world. The operator makes such a pod for a moment when
 // the number of workers falls; as a bad configuration it would fail the job.

@@ -232,6 +232,26 @@ TEST(RankEnvironmentTest, TheLeaderListensBesideTorchrunsStore) {
             "MASTER_PORT: expected 1..65534, found \"65535\"");
 }
 
+TEST(RankEnvironmentTest, ScriptsMayBeSeveralOnAHost) {
+  RankEnvironment environment = {Torchrun(1), "a-pod", /*several_per_host=*/true};
+  environment.variables["MASTER_ADDR"] = "127.0.0.1";
+  environment.variables["LOCAL_WORLD_SIZE"] = "2";
+  environment.variables["LOCAL_RANK"] = "1";
+  const auto spec = ParseRankEnvironment(environment, std::nullopt);
+  ASSERT_TRUE(spec.ok() && spec->has_value()) << spec.status();
+  EXPECT_EQ((*spec)->self, WorkerOf(0));
+  EXPECT_TRUE((*spec)->peers_register());
+  EXPECT_THAT((*spec)->ChiefAddress(), Optional(Eq("127.0.0.1:29500")));
+  environment.variables["LOCAL_WORLD_SIZE"] = "1";
+  environment.variables["LOCAL_RANK"] = "0";
+  EXPECT_FALSE((*ParseRankEnvironment(environment, std::nullopt))->peers_register());
+  // Without torchrun RANK counts pods and WORLD_SIZE processes.
+  environment.variables = PyTorchJob(1, 3);
+  environment.variables["PET_NPROC_PER_NODE"] = "2";
+  EXPECT_EQ(ParseRankEnvironment(environment, std::nullopt).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 // --- PET_NODE_RANK and PET_RDZV_ENDPOINT ---
 
 TEST(RankEnvironmentTest, NodeZeroOfATrainJobLeads) {

@@ -142,8 +142,11 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
       ->group(group);
 }
 
-absl::Status JoinCluster(Role role, const ClusterFlags& flags, RoleContext* context) {
-  ASSIGN_OR_RETURN(context->cluster, ResolveCluster(role, flags, ClusterEnvironment::OfProcess()));
+absl::Status JoinCluster(const RoleProgram& program, const ClusterFlags& flags,
+                         RoleContext* context) {
+  ClusterEnvironment environment = ClusterEnvironment::OfProcess();
+  environment.ranks.several_per_host = program.several_per_host;
+  ASSIGN_OR_RETURN(context->cluster, ResolveCluster(program.role, flags, environment));
   context->self = context->cluster.self;
   SetLogName(context->self.ToString());
   return absl::OkStatus();
@@ -167,10 +170,9 @@ absl::Status ResolveConfig(const RoleProgram& program, const CommonFlags& flags,
 
 absl::StatusOr<RoleContext> ResolveContext(const RoleProgram& program, bool outside_job,
                                            const CommonFlags& flags) {
-  const Role role = program.role;
   RoleContext context;
-  context.self = {role, 0};
-  if (!outside_job) RETURN_IF_ERROR(JoinCluster(role, flags.cluster, &context));
+  context.self = {program.role, 0};
+  if (!outside_job) RETURN_IF_ERROR(JoinCluster(program, flags.cluster, &context));
   if (!outside_job && !flags.job_token_file.empty()) {
     ASSIGN_OR_RETURN(context.job_token, ReadToken("--job_token_file", flags.job_token_file));
   }

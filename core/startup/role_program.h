@@ -49,6 +49,8 @@ struct RoleProgram {
   std::string description;
   // Whether --config=script is accepted.
   bool takes_config_from_script = false;
+  // RankEnvironment::several_per_host.
+  bool several_per_host = false;
   // Adds the role's own flags to the common ones. May be null.
   std::function<void(CLI::App*)> add_flags;
   // Whether the parsed flags request work outside of any job: then neither the cluster nor the DONE
