@@ -30,8 +30,9 @@ absl::Status RunChiefProgram(const RoleContext& context, const Flags& flags, Sto
   const bool trains = flags.chief_trains || context.cluster.collective();
   if (context.config_from_script && (!context.cluster.distributed || trains)) {
     return absl::InvalidArgumentError(
-        "--config=script: expected a cluster whose workers are scripts, found that this process "
-        "trains");
+        "--config=script: expected a cluster with parameter servers whose workers are scripts, "
+        "found "
+        "that this process trains (without servers the first script's agent is the chief)");
   }
   if (!context.cluster.distributed) {
     LogInfo("no cluster: all roles run in this process");

@@ -1,25 +1,34 @@
-// keelson_agent: the member of the job on behalf of a script that computes gradients.
+// keelson_agent: the member of the job on behalf of a script that computes gradients. In a cluster
+// without parameter servers it holds a shard of the model too, and the first one leads the job.
 
 #include "absl/synchronization/mutex.h"
 #include "core/startup/role_program.h"
+#include "programs/hosting_agent.h"
+#include "programs/leader.h"
 #include "worker/script/script_role.h"
 
 int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   keelson::AgentFlags flags;
+  keelson::LeaderFlags leader;
   keelson::RoleProgram program;
   program.role = keelson::Role::kWorker;
+  program.several_per_host = true;
   program.description =
       "Keelson's agent: the worker of a model whose gradients a script computes. The Python "
-      "package "
-      "starts it; it joins the job, fetches tickets and values for the script, and pushes its "
-      "gradients.";
-  program.add_flags = [&](CLI::App* app) { keelson::AddAgentFlags(app, &flags); };
+      "package starts it; it joins the job, fetches tickets and values for the script, and pushes "
+      "its gradients. In a cluster without parameter servers it holds a part of the model too, and "
+      "the first one leads the job.";
+  program.add_flags = [&](CLI::App* app) {
+    keelson::AddAgentFlags(app, &flags);
+    keelson::AddLeaderFlags(app, &leader);
+  };
   program.already_done = [&](const keelson::RoleContext& context, keelson::StopSignal* stop) {
     keelson::ProposeDoneJob(context, flags, stop);
   };
   program.run = [&](const keelson::RoleContext& context, keelson::StopSignal* stop) {
-    return keelson::RunAgentRole(context, flags, stop);
+    return context.cluster.collective() ? keelson::RunHostingAgent(context, flags, leader, stop)
+                                        : keelson::RunAgentRole(context, flags, stop);
   };
   return keelson::RunRoleProgram(program, argc, argv);
 }

@@ -87,7 +87,11 @@ absl::Status CheckValues(const v1::TrainConfig& config, const v1::ProposeJobRequ
 absl::Status AnswerProposal(const v1::TrainConfig& config, const v1::ProposeJobRequest& request,
                             v1::ProposeJobResponse* response) {
   if (request.has_config()) {
-    ASSIGN_OR_RETURN(const v1::TrainConfig found, FinalConfigOf(request));
+    ASSIGN_OR_RETURN(v1::TrainConfig found, FinalConfigOf(request));
+    v1::ConsistencyMode* const mode = found.mutable_consistency()->mutable_mode();
+    if (mode->mode_case() == v1::ConsistencyMode::MODE_NOT_SET) {
+      *mode = config.consistency().mode();  // The cluster's, which the chief knows.
+    }
     const std::optional<std::string> difference = DifferenceOf(config, found);
     if (difference.has_value()) {
       return absl::FailedPreconditionError(

@@ -144,6 +144,17 @@ TEST_F(JobProposalsTest, LaterProposalsAreComparedWithTheFirstOne) {
               HasSubstr("variable 2: expected b [], found none"));
 }
 
+TEST(AnswerProposalTest, AModeThatAScriptLeavesToTheClusterIsTheChiefs) {
+  v1::TrainConfig config = ProposedConfig(kProposedLine);
+  ASSERT_TRUE(FinalizeTrainConfig(&config).ok());
+  config.mutable_consistency()->mutable_mode()->mutable_synchronous()->set_replicas_to_aggregate(3);
+  v1::ProposeJobResponse response;
+  EXPECT_TRUE(AnswerProposal(config, ProposalOf(8, kProposedLine, 3), &response).ok());
+  v1::ProposeJobRequest other = ProposalOf(8, kProposedLine, 3);
+  other.mutable_config()->mutable_consistency()->mutable_mode()->mutable_async();
+  EXPECT_EQ(AnswerProposal(config, other, &response).code(), absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(JobProposalsTest, WhatMakesNoSenseIsRefused) {
   const auto refusal = [&](const v1::ProposeJobRequest& request) {
     const absl::Status status = Propose(request).status();

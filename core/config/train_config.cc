@@ -29,13 +29,6 @@ absl::Status NoModelDir() {
       "checkpoint.model_dir: expected a directory that all roles share (--model_dir), found none");
 }
 
-absl::Status NotWithoutServers(absl::string_view field, absl::string_view expected,
-                               absl::string_view found) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, ": expected ", expected, " in a cluster without parameter servers (",
-                   "TF_CONFIG cluster.ps or --ps_hosts), found ", found));
-}
-
 // Keeps the first error; its line and column are counted from 0.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
@@ -139,14 +132,12 @@ absl::Status CheckFitsCluster(const v1::TrainConfig& config, const ClusterSpec& 
                       "true");
   }
   if (!cluster.collective()) return CheckPlacementFits(config.placement(), cluster);
-  const v1::ModelConfig& model = config.model();
-  if (model.has_external()) {
-    return NotWithoutServers("model.external", "a model of layers", "a script's variables");
-  }
-  if (model.tables().empty()) return CheckPlacementFits(config.placement(), cluster);
-  return NotWithoutServers(
-      "model.tables", "none",
-      absl::StrCat(model.tables_size(), ", the first \"", model.tables(0).name(), "\""));
+  const auto& tables = config.model().tables();
+  if (tables.empty()) return CheckPlacementFits(config.placement(), cluster);
+  return FieldError(
+      "model.tables",
+      "none in a cluster without parameter servers (TF_CONFIG cluster.ps or --ps_hosts)",
+      absl::StrCat(tables.size(), ", the first \"", tables[0].name(), "\""));
 }
 
 std::string HashToString(uint64_t hash) { return absl::StrCat(absl::Hex(hash, absl::kZeroPad16)); }

@@ -178,7 +178,7 @@ TEST(TrainConfigModeTest, TheHashIsThatOfTheAsynchronousMode) {
   EXPECT_EQ(ConfigHash(open), ConfigHash(async));
 }
 
-TEST(TrainConfigClusterTest, TablesAndScriptsNeedServers) {
+TEST(TrainConfigClusterTest, TablesNeedServers) {
   const v1::TrainConfig dense = Finalized(kMinimal);
   v1::TrainConfig tables = dense;
   for (const char* name : {"users", "items"}) tables.mutable_model()->add_tables()->set_name(name);
@@ -189,14 +189,11 @@ TEST(TrainConfigClusterTest, TablesAndScriptsNeedServers) {
     EXPECT_EQ(CheckFitsCluster(config, ClusterSpec()), absl::OkStatus());
   }
   EXPECT_EQ(CheckFitsCluster(dense, ClusterOf(0, 3)), absl::OkStatus());
+  EXPECT_EQ(CheckFitsCluster(script, ClusterOf(0, 3)), absl::OkStatus());
   EXPECT_EQ(CheckFitsCluster(tables, ClusterOf(0, 3)),
             absl::InvalidArgumentError(
                 "model.tables: expected none in a cluster without parameter servers (TF_CONFIG "
                 "cluster.ps or --ps_hosts), found 2, the first \"users\""));
-  EXPECT_EQ(CheckFitsCluster(script, ClusterOf(0, 3)),
-            absl::InvalidArgumentError(
-                "model.external: expected a model of layers in a cluster without parameter servers "
-                "(TF_CONFIG cluster.ps or --ps_hosts), found a script's variables"));
 }
 
 TEST(TrainConfigClusterTest, DeterministicSumsAreThoseOfSynchronousSteps) {

@@ -429,18 +429,18 @@ TEST(CollectiveErrorsTest, TablesOnWorkersAreRefused) {
   }
 }
 
-TEST(CollectiveErrorsTest, ScriptsAreRefused) {
+TEST(CollectiveErrorsTest, OnlyAgentsLearnFromScriptsWhatIsTrained) {
   const std::vector<std::string> script = {"--config=script"};
   ExpectOneError(RunWithoutServers("chief", kChiefTask, script), kExitPermanent,
-                 {"--config=script: expected a cluster whose workers are scripts, found that this "
-                  "process trains"});
+                 {"--config=script: expected a cluster with parameter servers whose workers are "
+                  "scripts, found that this process trains (without servers the first script's "
+                  "agent is the chief)"});
   for (const Task& task : {kChiefTask, WorkerTask(0)}) {
     ExpectOneError(RunWithoutServers("worker", task, script), kExitPermanent,
                    {"--config=script: expected a file"});
   }
   ExpectOneError(RunWithoutServers("keelson_agent", WorkerTask(0), {"--script_socket=0"}),
-                 kExitPermanent,
-                 {"cluster: ps: expected at least one address", "where a script is a worker"});
+                 kExitPermanent, {"--records: expected how many the script has"});
 }
 
 }  // namespace

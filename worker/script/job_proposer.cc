@@ -16,12 +16,12 @@ constexpr uint64_t kPartBytes = 1 << 20;
 
 }  // namespace
 
-JobProposer::JobProposer(const v1::TrainConfig& config, std::string initial_values,
-                         ChiefService* chief, FileSystem* file_system)
+JobProposer::JobProposer(const v1::TrainConfig& config, std::string initial_values, Call call,
+                         FileSystem* file_system)
     : config_(WithoutDirectories(config)),
       initial_values_(std::move(initial_values)),
       id_(RandomId()),
-      chief_(chief),
+      call_(std::move(call)),
       file_system_(file_system) {}
 
 absl::Status JobProposer::Propose() {
@@ -35,7 +35,7 @@ absl::Status JobProposer::Propose() {
   }
   while (true) {
     v1::ProposeJobResponse response;
-    RETURN_IF_ERROR(chief_->ProposeJob(request, &response));
+    RETURN_IF_ERROR(call_(request, &response));
     if (response.has_config()) return absl::OkStatus();
     const auto offset = static_cast<uint64_t>(response.next_offset());
     if (file == nullptr || offset >= file->size()) {

@@ -36,6 +36,16 @@ class AskingChief : public FaultyChiefService {
 
 class JobProposerTest : public testing::Test {
  protected:
+  absl::Status Propose(const std::string& initial_values, AskingChief* chief) {
+    return JobProposer(
+               config_, initial_values,
+               [chief](const auto& request, auto* response) {
+                 return chief->ProposeJob(request, response);
+               },
+               &files_)
+        .Propose();
+  }
+
   JobProposerTest() {
     config_.mutable_model()->set_name("line");
     config_.mutable_checkpoint()->set_model_dir("/here");
@@ -52,7 +62,7 @@ class JobProposerTest : public testing::Test {
 
 TEST_F(JobProposerTest, SendsTheValuesThatTheChiefWants) {
   AskingChief chief(static_cast<int64_t>(content_.size()));
-  ASSERT_TRUE(JobProposer(config_, "/values", &chief, &files_).Propose().ok());
+  ASSERT_TRUE(Propose("/values", &chief).ok());
   EXPECT_EQ(chief.received, content_);
   EXPECT_EQ(chief.requests.size(), 4u);  // the first has none
   for (const v1::ProposeJobRequest& request : chief.requests) {
@@ -65,17 +75,15 @@ TEST_F(JobProposerTest, SendsTheValuesThatTheChiefWants) {
 
 TEST_F(JobProposerTest, SendsNoneThatNobodyWants) {
   AskingChief chief(0);
-  ASSERT_TRUE(JobProposer(config_, "/values", &chief, &files_).Propose().ok());
-  ASSERT_TRUE(JobProposer(config_, "", &chief, &files_).Propose().ok());
+  ASSERT_TRUE(Propose("/values", &chief).ok());
+  ASSERT_TRUE(Propose("", &chief).ok());
   EXPECT_EQ(chief.received, "");
 }
 
 TEST_F(JobProposerTest, FailsWhereItHasNotWhatIsWanted) {
   AskingChief chief(1);
-  EXPECT_EQ(JobProposer(config_, "", &chief, &files_).Propose().code(),
-            absl::StatusCode::kInternal);
-  EXPECT_EQ(JobProposer(config_, "/missing", &chief, &files_).Propose().code(),
-            absl::StatusCode::kNotFound);
+  EXPECT_EQ(Propose("", &chief).code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(Propose("/missing", &chief).code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace

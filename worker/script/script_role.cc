@@ -86,27 +86,24 @@ absl::StatusOr<ScriptWorkerOptions> OptionsOf(const RoleContext& context, const 
   return options;
 }
 
-absl::Status ServeScript(const RoleContext& context, const AgentFlags& flags, ScriptSocket* script,
-                         StopSignal* gone) {
-  ASSIGN_OR_RETURN(ScriptWorkerOptions options, OptionsOf(context, flags));
+JobProposer ProposerOf(const RoleContext& context, const AgentFlags& flags, ChiefService* chief) {
+  return JobProposer(
+      context.config, flags.initial_values,
+      [chief](const v1::ProposeJobRequest& request, v1::ProposeJobResponse* response) {
+        return chief->ProposeJob(request, response);
+      },
+      FileSystem::Real());
+}
+
+absl::Status ServeBesideServers(const RoleContext& context, const AgentFlags& flags,
+                                ScriptSocket* script, StopSignal* gone) {
+  RETURN_IF_ERROR(CheckForScript(context, flags));
   const DoneWatcher done(context, gone);
-  options.explain = [&done](const absl::Status& status) { return done.Explain(status); };
   ASSIGN_OR_RETURN(const std::unique_ptr<ChiefService> chief,
                    ConnectToChief(context, flags.worker, gone));
-  JobProposer proposer(context.config, flags.initial_values, chief.get(), FileSystem::Real());
-  if (context.config.model().has_external()) {
-    options.propose = [&proposer] { return proposer.Propose(); };
-  }
-  ScriptWorker worker(std::move(options), chief.get(), GrpcParameterClients(context, flags.worker),
-                      script, Clock::Real(), gone);
-  const MetricRegistry::Registration metrics =
-      context.telemetry->metrics.Add([&worker](MetricPage* page) {
-        const std::string computes = worker.computes();
-        if (!computes.empty()) CollectWorkerDevice(computes, page);
-        CollectWorkerMetrics(worker.progress().totals(), page);
-      });
-  context.telemetry->ready = true;
-  return worker.Run();
+  return ServeScript(
+      context, flags, script, chief.get(), GrpcParameterClients(context, flags.worker),
+      [&done](const absl::Status& status) { return done.Explain(status); }, gone);
 }
 
 }  // namespace
@@ -134,19 +131,42 @@ void AddAgentFlags(CLI::App* app, AgentFlags* flags) {
   AddExchangeFlags(app, &flags->worker);
 }
 
-absl::Status RunAgentRole(const RoleContext& context, const AgentFlags& flags, StopSignal* stop) {
-  if (context.cluster.collective()) {
-    return Refused("cluster: ps", "at least one address (TF_CONFIG cluster.ps or --ps_hosts)",
-                   "none");
-  }
-  if (!ShardLayout(context.config, context.cluster).hosts().empty()) {
+absl::Status CheckForScript(const RoleContext& context, const AgentFlags& flags) {
+  const ShardLayout layout(context.config, context.cluster);
+  if (layout.servers() > 0 && !layout.hosts().empty()) {
     return Refused("placement.groups", "PS alone", "WORKERS");
   }
+  return OptionsOf(context, flags).status();
+}
+
+absl::Status ServeScript(const RoleContext& context, const AgentFlags& flags, ScriptSocket* script,
+                         ChiefService* chief, ParameterClientFactory make_client,
+                         std::function<absl::Status(const absl::Status&)> explain,
+                         StopSignal* gone) {
+  ASSIGN_OR_RETURN(ScriptWorkerOptions options, OptionsOf(context, flags));
+  options.explain = std::move(explain);
+  JobProposer proposer = ProposerOf(context, flags, chief);
+  if (context.config.model().has_external()) {
+    options.propose = [&proposer] { return proposer.Propose(); };
+  }
+  ScriptWorker worker(std::move(options), chief, std::move(make_client), script, Clock::Real(),
+                      gone);
+  const MetricRegistry::Registration metrics =
+      context.telemetry->metrics.Add([&worker](MetricPage* page) {
+        const std::string computes = worker.computes();
+        if (!computes.empty()) CollectWorkerDevice(computes, page);
+        CollectWorkerMetrics(worker.progress().totals(), page);
+      });
+  context.telemetry->ready = true;
+  return worker.Run();
+}
+
+absl::Status RunAgentRole(const RoleContext& context, const AgentFlags& flags, StopSignal* stop) {
   StopSignal gone(stop);
   ASSIGN_OR_RETURN(const std::unique_ptr<ScriptSocket> script,
                    ScriptSocket::Create(flags.script_socket, &gone));
   const std::unique_ptr<HealthEndpoint> health = StartHealthEndpoint(context);
-  const absl::Status status = ServeScript(context, flags, script.get(), &gone);
+  const absl::Status status = ServeBesideServers(context, flags, script.get(), &gone);
   if (absl::IsCancelled(status) && !stop->raised()) {
     LogInfo("the script has ended");
     return absl::OkStatus();
@@ -154,16 +174,23 @@ absl::Status RunAgentRole(const RoleContext& context, const AgentFlags& flags, S
   return status;
 }
 
+absl::Status ProposeJobOf(const RoleContext& context, const AgentFlags& flags, ChiefService* chief,
+                          const StopSignal* stop) {
+  if (!context.config.model().has_external()) return absl::OkStatus();
+  JobProposer proposer = ProposerOf(context, flags, chief);
+  return CallWithRetries(RetryOptionsFrom(flags.worker), "waiting for the chief", Clock::Real(),
+                         stop, [&] { return proposer.Propose(); });
+}
+
 void ProposeDoneJob(const RoleContext& context, const AgentFlags& flags, StopSignal* stop) {
   if (!flags.propose_when_done || !context.config.model().has_external()) return;
-  WorkerFlags worker = flags.worker;
-  worker.peer_timeout_seconds = kDoneProposalSeconds;
+  if (context.cluster.collective()) return;  // The leader knows that the job is done.
+  AgentFlags impatient = flags;
+  impatient.worker.peer_timeout_seconds = kDoneProposalSeconds;
   const auto propose = [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const std::unique_ptr<ChiefService> chief,
-                     ConnectToChief(context, worker, stop));
-    JobProposer proposer(context.config, flags.initial_values, chief.get(), FileSystem::Real());
-    return CallWithRetries(RetryOptionsFrom(worker), "waiting for the chief", Clock::Real(), stop,
-                           [&] { return proposer.Propose(); });
+                     ConnectToChief(context, impatient.worker, stop));
+    return ProposeJobOf(context, impatient, chief.get(), stop);
   };
   const absl::Status status = propose();
   if (!status.ok()) LogInfo("no chief waits for this script: ", status.message());

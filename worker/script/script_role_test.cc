@@ -28,19 +28,7 @@ TEST(AgentRoleTest, NeedsTheScriptsSocket) {
   EXPECT_THAT(status.message(), HasSubstr("--script_socket: expected the descriptor of a "));
 }
 
-TEST(AgentRoleTest, NeedsParameterServers) {
-  RoleContext context = ContextOfLayers();
-  context.cluster.self = context.self;
-  context.cluster.distributed = true;
-  context.cluster.workers = {{0, "worker:1"}, {1, "worker:2"}};
-  StopSignal stop;
-  EXPECT_EQ(RunAgentRole(context, {}, &stop),
-            absl::InvalidArgumentError(
-                "cluster: ps: expected at least one address (TF_CONFIG cluster.ps or --ps_hosts) "
-                "where a script is a worker, found none"));
-}
-
-TEST(AgentRoleTest, HoldsNoVariablesOfTheJob) {
+TEST(AgentRoleTest, HoldsNoVariablesBesideServers) {
   RoleContext context = ContextOfLayers();
   context.cluster.self = context.self;
   context.cluster.distributed = true;
@@ -49,8 +37,7 @@ TEST(AgentRoleTest, HoldsNoVariablesOfTheJob) {
   v1::PlacementConfig::Group* const group = context.config.mutable_placement()->add_groups();
   group->set_variables("*");
   group->set_on(v1::PlacementConfig::Group::WORKERS);
-  StopSignal stop;
-  EXPECT_EQ(RunAgentRole(context, {}, &stop),
+  EXPECT_EQ(CheckForScript(context, {}),
             absl::InvalidArgumentError("placement.groups: expected PS alone where a script is a "
                                        "worker, found WORKERS"));
 }

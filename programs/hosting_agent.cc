@@ -1,0 +1,107 @@
+#include "programs/hosting_agent.h"
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "chief/proposal/job_proposals.h"
+#include "core/base/clock.h"
+#include "core/base/file_system.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/config/train_config.h"
+#include "core/rpc/connection_gate.h"
+#include "core/rpc/local_listener.h"
+#include "core/rpc/local_socket.h"
+#include "programs/hosting_worker.h"
+#include "programs/trainer.h"
+#include "worker/script/job_proposer.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kLook = absl::Milliseconds(100);
+
+// Whether another process listens where RpcServer would.
+bool IsTaken(const std::string& address) {
+  const absl::Status listened =
+      ConnectionGate::Listen(address, ConnectionGate::Limits::OfProcess()).status();
+  if (listened.message() == strerror(EADDRINUSE)) return true;
+  const int port = LocalSocketPort(address);
+  return port > 0 && !(LocalListener::Listen(LocalSocket(port)).ok() &&
+                       LocalListener::Listen(MemorySocket(port)).ok());
+}
+
+// A script that has ended will not come back to this process, which then makes room for the next.
+Trainer TrainerFor(const AgentFlags& flags) {
+  return [flags](const RoleContext& context, const TrainingPlace& place,
+                 StopSignal* stop) -> absl::Status {
+    StopSignal gone(stop);
+    ASSIGN_OR_RETURN(const std::unique_ptr<ScriptSocket> script,
+                     ScriptSocket::Create(flags.script_socket, &gone));
+    const absl::Status status = ServeScript(
+        context, flags, script.get(), place.chief,
+        GrpcParameterClients(context, flags.worker, place.own_shard), place.explain, &gone);
+    if (absl::IsCancelled(status) && !stop->raised()) {
+      LogInfo("the script has ended");
+      stop->Raise();
+    }
+    return status;
+  };
+}
+
+// What the script of this process says that is trained; nothing: a configuration says it. The
+// initial values come into the model directory under a name of their own.
+absl::StatusOr<std::optional<ProposedJob>> JobOfScript(const RoleContext& context,
+                                                       const AgentFlags& flags, StopSignal* stop) {
+  if (!context.config.model().has_external()) return std::nullopt;
+  RETURN_IF_ERROR(RequireModelDir(context.config));
+  JobProposals proposals(context.config.checkpoint().model_dir(), FileSystem::Real(),
+                         Clock::Real());
+  JobProposer proposer(
+      context.config, flags.initial_values,
+      [&proposals](const v1::ProposeJobRequest& request, v1::ProposeJobResponse* response) {
+        return proposals.Propose(request, response);
+      },
+      FileSystem::Real());
+  RETURN_IF_ERROR(proposer.Propose());
+  return proposals.Await(absl::InfiniteDuration(), *stop);
+}
+
+// The agent of the task's former script may still be there, to hand its shard over. What is to be
+// served here tells of other reasons why it cannot be.
+void AwaitAddress(const RoleContext& context, const StopSignal& stop) {
+  const std::string address = context.cluster.ListenAddress();
+  const Clock* const clock = Clock::Real();
+  const absl::Duration until = clock->Monotonic() + context.leave_within;
+  bool waits = false;
+  while (IsTaken(address) && clock->Monotonic() < until && !stop.raised()) {
+    if (!waits) LogInfo("waiting for the agent of another script, which listens on ", address);
+    waits = true;
+    stop.WaitFor(kLook);
+  }
+}
+
+}  // namespace
+
+absl::Status RunHostingAgent(const RoleContext& context, const AgentFlags& flags,
+                             const LeaderFlags& leader, StopSignal* stop) {
+  RETURN_IF_ERROR(CheckForScript(context, flags));
+  AwaitAddress(context, *stop);
+  const Trainer trainer = TrainerFor(flags);
+  if (context.cluster.IsChief()) {
+    ASSIGN_OR_RETURN(const std::optional<ProposedJob> job, JobOfScript(context, flags, stop));
+    return RunLeader(context, leader, trainer, job.has_value() ? &*job : nullptr, stop);
+  }
+  const Introduction introduce = [&](ChiefService* chief, const StopSignal* ended) {
+    return ProposeJobOf(context, flags, chief, ended);
+  };
+  return RunHostingWorker(context, flags.worker, leader.shard, trainer, introduce, stop);
+}
+
+}  // namespace keelson
