@@ -11,7 +11,7 @@ from .arrays import floats_of
 from .errors import JoinError
 from .optimizers import Optimizer
 from .pod_paths import local_path
-from .settings import Async, Checkpoint, Consistency, Evaluation, Transfer
+from .settings import Checkpoint, Consistency, Evaluation, Transfer, default_consistency
 from .tables import Table, check_tables
 from .text_proto import Fields, present, render
 
@@ -125,7 +125,7 @@ def make_settings(
         batch_size,
         epochs,
         max_steps,
-        Async() if consistency is None else consistency,
+        default_consistency() if consistency is None else consistency,
         Transfer() if transfer is None else transfer,
         Checkpoint() if checkpoint is None else checkpoint,
         Evaluation() if evaluation is None else evaluation,

@@ -9,7 +9,7 @@ from typing import Dict, Optional, Union
 from .config import JobSettings
 from .errors import JoinError
 from .pod_paths import local_path
-from .settings import Async, Checkpoint, Evaluation, Transfer
+from .settings import Async, Checkpoint, Evaluation, Transfer, default_consistency
 from .text_proto_reader import Message, parse
 
 
@@ -46,6 +46,7 @@ class ConfigFile:
                 raise JoinError(f"{self.path}: data.stream: expected records whose number is known, found a stream")
             train = self.message.message("train")
             reject = self.message.message("transfer").flag("reject_non_finite")
+            has_mode = "mode" in self.message.message("consistency")
             given = model_dir or self.message.message("checkpoint").text("model_dir") or None
             return JobSettings(
                 name=self.message.message("model").text("name") or os.path.basename(self.path),
@@ -53,7 +54,7 @@ class ConfigFile:
                 batch_size=train.integer("batch_size"),
                 epochs=train.integer("epochs") or None,
                 max_steps=train.integer("max_steps") or None,
-                consistency=Async(),
+                consistency=Async() if has_mode else default_consistency(),
                 transfer=Transfer(reject_non_finite=reject),
                 checkpoint=Checkpoint(),
                 evaluation=Evaluation(),

@@ -78,6 +78,8 @@ class Transient(Error):
 class Stopped(SystemExit):
     """SIGTERM came. No Exception: like KeyboardInterrupt it passes by `except Exception`."""
 
+    exit_code = _STOPPED
+
     def __init__(self) -> None:
         super().__init__(_STOPPED)
 

@@ -59,9 +59,10 @@ def join(
     data_dir: the script computes that model beside C++ workers, and has their records by the same positions.
     keelson.torch.from_config makes a module of it. data_dir: where a chief that the script starts counts the records.
 
-    With TF_CONFIG in the environment the script takes part in that cluster's job as its worker; without, it starts a chief
-    and a server on this machine, and ends them with the job. Clusters without parameter servers, as RANK and WORLD_SIZE
-    of several processes name them, are refused.
+    With TF_CONFIG in the environment, or RANK and WORLD_SIZE of several processes, the script takes part in that cluster's job
+    as its worker; without, it starts a chief and a server on this machine, and ends them with the job. Where the cluster
+    has no parameter servers the scripts hold the model among themselves: the first one needs model_dir, a step is by default
+    the mean over a batch of each, and the with block ends when the job does.
 
     debug: each step compares the values with what the servers sent, and raises a RuntimeError that names the variable where
     the script has changed them. JoinError."""

@@ -8,13 +8,15 @@ import shutil
 import socket
 import sys
 import tempfile
+import time
 from typing import TYPE_CHECKING, BinaryIO, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, cast
 
 from . import safetensors, snapshots
 from .arrays import floats_of
-from .cluster_environment import cluster_variables, in_cluster, task_index
+from .cluster_environment import cluster_variables, holds_shard, in_cluster, task_index
 from .config import JobSettings, Proposal, config_text
-from .errors import AgentLost, Error, Finished, JoinError, lost
+from .connection import SLICE_SECONDS
+from .errors import AgentLost, Error, Finished, JoinError, Stopped, lost
 from .lent_memory import LentMemory
 from .local_cluster import LocalCluster
 from .optimizers import Optimizer
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 # How long the agent may take to say goodbye, and to end.
 _LEAVE_SECONDS = 30.0
 _END_SECONDS = 10.0
+# An agent that has a part of the model leaves when another one has it, or the leader has written a snapshot.
+_HAND_OVER_SECONDS = 110.0
 
 
 def join_job(
@@ -67,6 +71,8 @@ class _JobFiles:
 
     # Of the chief and the servers that the script starts.
     cluster_flags: Sequence[str] = ("--config=script",)
+    # Of an agent that may lead the job.
+    leader_flags: Sequence[str] = ()
 
     def __init__(self, settings: JobSettings) -> None:
         self.model_dir = settings.model_dir
@@ -157,7 +163,8 @@ class _FilesOfConfig(_JobFiles):
         self._records = settings.records
         self.cluster_flags = [f"--config={config.path}"]
         if config.data_dir is not None:
-            self.cluster_flags.append(f"--data_dir={config.data_dir}")
+            self.leader_flags = [f"--data_dir={config.data_dir}"]
+            self.cluster_flags += self.leader_flags
         self.table_dims = config.table_dims()
         with _room():
             file = self._make_file()
@@ -193,6 +200,7 @@ class Membership:
         self._name = settings.name
         self._files = files
         self._cluster = cluster
+        self._holds_shard = cluster is None and holds_shard()
         self._check_signal = check_signal
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
@@ -260,11 +268,14 @@ class Membership:
 
     def end(self, failed: bool) -> None:
         """Leaves the job. A cluster that this script has started ends with the job when the job has no more work, and
-        otherwise before that, with a snapshot. Error: the agent or the cluster did not end well."""
+        otherwise before that, with a snapshot; likewise an agent that has a part of the model, which another one gets where
+        the job goes on. Error: the agent or the cluster did not end well."""
         is_over = self._was_over = self._session.no_more
         try:
             self._session.leave(_LEAVE_SECONDS)
             self._session.close()
+            if self._holds_shard:
+                self._end_shard(is_over)
             self._end_agent()
             if self._cluster is not None and is_over and not self._was_done:
                 self._cluster.finish(self._check_signal)
@@ -307,6 +318,8 @@ class Membership:
         command = [find_program("keelson_agent"), f"--script_socket={descriptors[0]}", *files.agent_flags()]
         if files.model_dir is not None:
             command.append(f"--model_dir={files.model_dir}")
+        if self._holds_shard:
+            command += files.leader_flags
         command += [*metrics_flags(), *flags]
         if self._cluster is not None:
             return Child(command, self._cluster.environment("worker"), self._cluster.log_path("agent"), descriptors)
@@ -329,18 +342,29 @@ class Membership:
             raise lost(words, code) if code == JoinError.exit_code else AgentLost(words)
         return self._agent.exit_code() == 0
 
+    def _end_shard(self, is_over: bool) -> None:
+        """Waits until the job, which has no more work, needs this part of the model no longer, or another agent has it."""
+        if not is_over:
+            self._agent.terminate()
+        deadline = float("inf") if is_over else time.monotonic() + _HAND_OVER_SECONDS
+        while self._agent.wait(SLICE_SECONDS) is None and time.monotonic() < deadline:
+            self._check_signal()
+
     def _end_agent(self) -> None:
         """AgentLost: it does not end, or not well."""
         code = self._agent.wait(_END_SECONDS)
         if code is None:
             raise AgentLost(f"keelson_agent: expected its end within {_END_SECONDS:.0f} s, found it running")
-        if code != 0:
+        stopped = self._holds_shard and not self._was_over and code == Stopped.exit_code
+        if code != 0 and not stopped:
             raise lost(self._agent.last_words(), code)
 
     def _abandon(self) -> None:
         """Leaves nothing behind, whatever state it is in."""
         self._session.close()  # The agent leaves the job.
-        if self._agent.wait(_END_SECONDS) is None:
+        if self._holds_shard:
+            self._agent.terminate()
+        if self._agent.wait(_HAND_OVER_SECONDS if self._holds_shard else _END_SECONDS) is None:
             self._agent.kill()
         if self._cluster is not None:
             self._cluster.stop()

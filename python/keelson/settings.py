@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, List, Optional, Sequence, Tuple
 
+from .cluster_environment import holds_shard, processes
 from .text_proto import Enum, Fields, present, render
 
 _FORMATS = {
@@ -69,6 +70,25 @@ class Sync(Consistency):
     @property
     def batches_per_step(self) -> int:
         return int(self.replicas)
+
+
+@dataclass(frozen=True)
+class SyncOfCluster(Consistency):
+    """The default without parameter servers: a step is the mean over one batch of each process of the cluster."""
+
+    processes: int
+
+    def fields(self) -> Fields:
+        return []  # The leader knows it, and keeps it where the job goes on with another number of processes.
+
+    @property
+    def batches_per_step(self) -> int:
+        return self.processes
+
+
+def default_consistency() -> Consistency:
+    """Of the cluster that the environment names, as Keelson's programs have it."""
+    return SyncOfCluster(processes()) if holds_shard() else Async()
 
 
 def _stale_gradients(scale: bool) -> List[Tuple[str, Fields]]:

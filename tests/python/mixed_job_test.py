@@ -30,17 +30,19 @@ learning_rate {{ base: {BATCH} }}
 train {{ batch_size: {BATCH} epochs: {EPOCHS} seed: 4 max_loss: 1e30 }}
 """
 
-# The first step waits until others have made one.
+# The first step waits until others have made one, unless steps need all.
 SCRIPT = """
 import array, json, os, time
 import keelson
 def others_work():
+    if STATUS is None:
+        return True
     if not os.path.exists(STATUS):
         return False
     with open(STATUS, encoding="utf-8") as file:
         return json.load(file).get("step", 0) > 0
 steps = 0
-with keelson.join(config=CONFIG, records=RECORDS, model_dir=MODEL_DIR) as job:
+with keelson.join(config=CONFIG, records=RECORDS, model_dir=MODEL_DIR, data_dir=DATA_DIR) as job:
     for step in job.steps():
         if steps == 0:
             print("first", flush=True)
@@ -62,13 +64,17 @@ class MixedJobTest(RealJobTest):
         self.config = self.path_of("counts.textproto", CONFIG)
         self.path_of("train.csv", "record,label\n" + "".join(f"{n},1e9\n" for n in range(RECORDS)))
 
-    def script(self, records=RECORDS):
-        constants = {"CONFIG": self.config, "RECORDS": records, "MODEL_DIR": self.model_dir,
-                     "STATUS": os.path.join(self.model_dir, "status.json")}  # fmt: skip
+    def script(self, records=RECORDS, servers=True):
+        status = os.path.join(self.model_dir, "status.json") if servers else None
+        constants = {"CONFIG": self.config, "RECORDS": records, "MODEL_DIR": self.model_dir, "STATUS": status,
+                     "DATA_DIR": None if servers else self.directory}  # fmt: skip
         return self.write("train.py", "".join(f"{name} = {value!r}\n" for name, value in constants.items()) + SCRIPT)
 
-    def cluster(self, **changes):
-        return ScriptCluster(self, self.script(**changes), 1, config=self.config, data_dir=self.directory, workers=1)
+    def cluster(self, servers=True, **changes):
+        script = self.script(servers=servers, **changes)
+        return ScriptCluster(
+            self, script, 1, config=self.config, data_dir=self.directory, workers=1, servers=servers
+        )
 
     def test_each_record_counts_once_in_each_epoch(self):
         with self.cluster() as cluster:
@@ -82,6 +88,15 @@ class MixedJobTest(RealJobTest):
         self.assertLess(steps, max_steps)
         counts = keelson.load_state_dict(self.model_dir)["count/embeddings"].data.cast("f").tolist()
         self.assertEqual(sorted({round(count, 3) for count in counts}), [EPOCHS])
+
+    def test_a_script_leads_a_cluster_of_a_worker_without_servers(self):
+        with self.cluster(servers=False) as cluster:
+            cluster.start("worker", 1)
+            self.assertEqual([cluster.wait("worker", n) for n in range(2)], [0, 0], cluster.logs())
+            steps, max_steps = map(int, cluster.lines()[-1].split())
+        self.assertEqual((steps, max_steps), (EPOCHS * RECORDS // BATCH // 2,) * 2)
+        counts = keelson.load_state_dict(self.model_dir)["count/embeddings"].data.cast("f").tolist()
+        self.assertEqual(sorted({round(2 * count, 3) for count in counts}), [EPOCHS])
 
     def test_a_script_with_other_records_is_refused(self):
         with self.cluster(records=RECORDS - 1) as cluster:

@@ -1,4 +1,5 @@
-"""A chief, a server and scripts as the workers of one job, which tests kill and start again; also beside C++ workers."""
+"""Scripts as the workers of one job, which tests kill and start again, with a chief and a server or as the whole cluster;
+also beside C++ workers."""
 
 import contextlib
 import json
@@ -22,9 +23,12 @@ class ScriptCluster:
     """Its processes write to files in the test's directory, one for each role, however often they are started. A with block
     leaves none running."""
 
-    def __init__(self, test, script, scripts, chief_flags=(), config="script", data_dir=None, workers=0):
+    def __init__(
+        self, test, script, scripts, chief_flags=(), config="script", data_dir=None, workers=0, servers=True, ranks=False
+    ):
         """`script`: its path; it has the test's model_dir. `workers`: C++ ones, numbered behind the scripts, which
-        start() starts."""
+        start() starts. `servers`: with a chief and a parameter server. `ranks`: instead of TF_CONFIG the processes are told
+        their rank and where the first one is, as by torchrun."""
         token = test.path_of("token", "0" * 64)
         os.chmod(token, 0o600)
         self._directory = test.directory
@@ -33,8 +37,10 @@ class ScriptCluster:
         self._flags = [f"--config={config}", f"--model_dir={test.model_dir}"]
         self._flags += [] if data_dir is None else [f"--data_dir={data_dir}"]
         self._scripts = scripts
+        self._ranks = ranks
         addresses = [f"127.0.0.1:{port}" for port in free_ports(2 + scripts + workers)]
-        self._addresses = {"chief": addresses[:1], "ps": addresses[1:2], "worker": addresses[2:]}
+        self._addresses = {"chief": addresses[:1], "ps": addresses[1:2]} if servers else {}
+        self._addresses["worker"] = addresses[2:]
         self._running = {}
 
     def __enter__(self):
@@ -44,6 +50,10 @@ class ScriptCluster:
         return self
 
     def __exit__(self, *error):
+        agents = [self.agent(index) for role, index in self._running if role == "worker"]
+        for agent in filter(None, agents):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(agent, signal.SIGKILL)
         for process in self._running.values():
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGCONT)
@@ -51,7 +61,6 @@ class ScriptCluster:
             process.wait()
 
     def start(self, role, index=0):
-        task = {"cluster": self._addresses, "task": {"type": role, "index": index}}
         if role == "worker" and index < self._scripts:
             command = [sys.executable, self._script]
         else:
@@ -60,9 +69,23 @@ class ScriptCluster:
             command += self._chief_flags
         with open(self._path(role, index, "out"), "ab") as out, open(self._path(role, index, "log"), "ab") as log:
             self._running[role, index] = subprocess.Popen(
-                command, env={**self._environment, "TF_CONFIG": json.dumps(task)}, stdin=subprocess.DEVNULL,
+                command, env={**self._environment, **self._place_of(role, index)}, stdin=subprocess.DEVNULL,
                 stdout=out, stderr=log, start_new_session=True, preexec_fn=heed_interrupts,
             )  # fmt: skip
+
+    def _place_of(self, role, index):
+        if not self._ranks:
+            return {"TF_CONFIG": json.dumps({"cluster": self._addresses, "task": {"type": role, "index": index}})}
+        workers = self._addresses["worker"]
+        host, _, port = workers[0].rpartition(":")
+        return {"RANK": str(index), "WORLD_SIZE": str(len(workers)), "MASTER_ADDR": host, "MASTER_PORT": port}
+
+    @contextlib.contextmanager
+    def with_environment(self, **more):
+        """Of what is started meanwhile."""
+        before, self._environment = self._environment, {**self._environment, **more}
+        yield
+        self._environment = before
 
     def kill(self, role, index=0):
         """Returns when that was."""
@@ -94,6 +117,10 @@ class ScriptCluster:
     def lines(self, index=0):
         """What a script has printed, over all its processes."""
         return self._read("worker", index, "out").splitlines()
+
+    def log(self, index=0):
+        """Of a script and its agents, over all its processes."""
+        return self._read("worker", index, "log")
 
     def logs(self):
         """For the text of a failure."""

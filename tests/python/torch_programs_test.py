@@ -71,7 +71,8 @@ import keelson.torch as kt
 os.chdir(os.path.dirname(__file__))
 own.setUpModule()
 model = own.MAKE()
-with keelson.join("net", records=own.RECORDS, batch_size=5, max_steps=20, consistency=keelson.Sync(2), seed=3) as job:
+with keelson.join("net", records=own.RECORDS, batch_size=5, max_steps=20, consistency=CONSISTENCY, seed=3,
+                  model_dir=MODEL_DIR) as job:
     opt = kt.Optimizer(job, model, own.OPTIMIZER(model.parameters()))
     open(f"here-{json.loads(os.environ['TF_CONFIG'])['task']['index']}", "w").close()
     while not (os.path.exists("here-0") and os.path.exists("here-1")):
@@ -192,10 +193,16 @@ class TorchProgramsTest(RealJobTest):
     def test_two_scripts_are_one_with_larger_batches(self):
         """But for batch norm, whose statistics are of each script's own batch, as with DistributedDataParallel."""
         directory = self.directory
-        for make, optimizer in ((make_plain_model, momentum), (make_plain_model, adam), (make_model, momentum)):
-            with self.subTest(make=make.__name__, optimizer=optimizer.__name__):
-                self.model_dir = os.path.join(directory, make.__name__ + optimizer.__name__)
-                halves = self.train_with_two_scripts(make, optimizer)
+        for make, optimizer, servers in (
+            (make_plain_model, momentum, True),
+            (make_plain_model, adam, True),
+            (make_model, momentum, True),
+            (make_plain_model, adam, False),
+            (make_model, momentum, False),
+        ):
+            with self.subTest(make=make.__name__, optimizer=optimizer.__name__, servers=servers):
+                self.model_dir = os.path.join(directory, f"{make.__name__}-{optimizer.__name__}-{servers}")
+                halves = self.train_with_two_scripts(make, optimizer, servers)
                 self.assertEqual([len(own) for step in halves for own in step], [5, 5] * 20)
                 found, plain = make(), make()
                 found.load_state_dict(kt.tensors(keelson.load_state_dict(self.model_dir)), strict=True)
@@ -205,15 +212,18 @@ class TorchProgramsTest(RealJobTest):
                     self.train_on(plain, optimizer(plain.parameters()), [sum(step, []) for step in halves])
                 self.assert_same(found, plain)
 
-    def train_with_two_scripts(self, make, optimizer):
-        """The records of each step, of both."""
+    def train_with_two_scripts(self, make, optimizer, servers):
+        """The records of each step, of both. Without servers such steps are the default."""
         text = ONE_OF_TWO.replace("MAKE", make.__name__).replace("OPTIMIZER", optimizer.__name__)
+        text = text.replace("CONSISTENCY", "keelson.Sync(2)" if servers else "None")
+        text = text.replace("MODEL_DIR", repr(self.model_dir))
         self.directory = self.model_dir + "-files"
         os.mkdir(self.directory)
-        with ScriptCluster(self, self.write("net.py", text), 2) as cluster:
+        with ScriptCluster(self, self.write("net.py", text), 2, servers=servers) as cluster:
             self.assertEqual([cluster.wait("worker", n) for n in range(2)], [0, 0], cluster.logs())
             lines = [list(map(int, line.split())) for n in range(2) for line in cluster.lines(n)]
-            self.assertEqual([cluster.wait(role) for role in ("ps", "chief")], [0, 0], cluster.logs())
+            others = ("ps", "chief") if servers else ()
+            self.assertEqual([cluster.wait(role) for role in others], [0 for _ in others], cluster.logs())
         return [[records for step, *records in lines if step == number] for number in range(20)]
 
     def train_with_norms(self, model, optimizer, halves):
