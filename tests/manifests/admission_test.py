@@ -17,7 +17,7 @@ def read(path: str, options: ReadOptions = ReadOptions()) -> Manifest:
 
 class EveryJob(unittest.TestCase):
     def test_is_admitted_without_a_warning(self) -> None:
-        self.assertEqual(len(job_paths()), 9)
+        self.assertEqual(len(job_paths()), 10)
         for path in job_paths():
             with self.subTest(path):
                 self.assertEqual(read(path).warnings, ())

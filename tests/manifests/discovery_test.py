@@ -143,12 +143,15 @@ class Collective(unittest.TestCase):
                     "chief": ("chief", 1), "worker": ("worker", 2), "evaluator": ("evaluator", 1),
                 },
                 "deploy/pytorchjob/mnist.yaml": {"master": ("worker", 1), "worker": ("worker", 2)},
+                # Scripts, whose agents do it.
+                "deploy/pytorchjob/pytorch_mnist.yaml": {"master": ("", 1), "worker": ("", 2)},
                 "deploy/trainer/collective.yaml": {"worker": ("worker", 1)},
             },
         )  # fmt: skip
 
     def test_all_that_train_have_the_same_resources(self) -> None:
-        for path in ("deploy/tfjob/mnist_collective.yaml", "deploy/pytorchjob/mnist.yaml"):
+        for path in ("tfjob/mnist_collective.yaml", "pytorchjob/mnist.yaml", "pytorchjob/pytorch_mnist.yaml"):
+            path = f"deploy/{path}"
             training = [role.container["resources"] for role in roles_of(path) if role.role != "evaluator"]
             self.assertEqual(training[0], training[1], path)
 

@@ -63,7 +63,7 @@ class EveryPod(unittest.TestCase):
     def test_scripts_are_in_the_repository_and_have_a_directory_for_passing_files(self) -> None:
         """The package writes what a script proposes there, and PyTorch's loaders their sockets."""
         scripts = [role for role in self.each() if role.script]
-        self.assertEqual([role.role for role in scripts], ["worker", "evaluator"])
+        self.assertEqual([role.role for role in scripts], ["worker", "evaluator", "master", "worker"])
         for role in scripts:
             with self.subTest(role.name):
                 self.assertTrue(role.script and role.script.is_file(), role.script)

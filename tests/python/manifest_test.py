@@ -1,4 +1,4 @@
-"""deploy/tfjob/pytorch_mnist.yaml as processes of this machine, as deploy/tfjob_local.py runs it for its user."""
+"""The manifests of jobs of scripts as processes of this machine, as deploy/tfjob_local.py runs them for its user."""
 
 import json
 import os
@@ -16,6 +16,7 @@ except ImportError:
     yaml = None
 
 MANIFEST = os.path.join(support.REPOSITORY, "deploy", "tfjob", "pytorch_mnist.yaml")
+WITHOUT_SERVERS = os.path.join(support.REPOSITORY, "deploy", "pytorchjob", "pytorch_mnist.yaml")
 # In place of train.py and evaluate.py where there is no PyTorch: the same paths, and a line in place of a network.
 TRAIN = """
 import keelson
@@ -111,7 +112,7 @@ class ManifestTest(RealJobTest):
         # It is 4.2 at first; how far 80 asynchronous steps get depends on how their gradients meet.
         self.assertLess(evaluation["loss"], 0.5)
 
-    def test_as_it_is(self):
+    def write_digits(self):
         try:
             import torch  # noqa: F401
             from torch_programs_test import make_digits, write_idx
@@ -119,6 +120,20 @@ class ManifestTest(RealJobTest):
             self.skipTest("no package torch")
         write_idx(self.data, "train", *make_digits(2000, 0))
         write_idx(self.data, "t10k", *make_digits(500, 1))
+
+    def test_a_pytorchjob_without_servers(self):
+        self.write_digits()
+        output = self.run_manifest(WITHOUT_SERVERS)
+        self.assertIn("job pytorchjob-mnist succeeded", output)
+        model_dir = os.path.join(self.run_dir, "volumes", "pytorchjob-mnist-model")
+        with open(os.path.join(model_dir, "status.json"), encoding="utf-8") as file:
+            status = json.load(file)
+        # Five epochs of steps of three batches of 64.
+        self.assertEqual((status["step"], status["phase"]), (55, "DONE"))
+        self.assertEqual(sorted(shard["host"] for shard in status["servers"]), ["chief-0", "worker-0", "worker-1"])
+
+    def test_as_it_is(self):
+        self.write_digits()
         output = self.run_manifest(MANIFEST)
         self.assertIn("job pytorch-mnist succeeded, final step 160", output)
         evaluation = self.evaluation()
