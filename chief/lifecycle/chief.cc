@@ -13,6 +13,7 @@
 #include "core/base/thread.h"
 #include "core/config/shard_layout.h"
 #include "core/config/train_config.h"
+#include "core/optim/learning_rate.h"
 
 namespace keelson {
 namespace {
@@ -192,16 +193,15 @@ absl::StatusOr<std::unique_ptr<Chief>> Chief::Create(ChiefOptions options,
                         absl::StrCat("checkpoint.model_dir ", model_dir, ": ", created.message()));
   }
   const int64_t max_steps = MaxSteps(options);
-  ASSIGN_OR_RETURN(
-      LearningRateSchedule learning_rate,
-      LearningRateSchedule::Create(options.config.learning_rate(), KnownSteps(max_steps)));
+  RETURN_IF_ERROR(
+      LearningRateSchedule::Create(options.config.learning_rate(), KnownSteps(max_steps)).status());
   ASSIGN_OR_RETURN(
       const ConsistencyMode mode,
       ConsistencyMode::FromProto(options.config.consistency().mode(), "consistency.mode"));
   std::unique_ptr<Chief> chief(
       new Chief(std::move(options), std::move(servers), max_steps, mode, clock, stop));
   chief->reporter_ =
-      Reporter::Create(chief->ReporterOptions(learning_rate), clock, chief->coordinator_.reports());
+      Reporter::Create(chief->ReporterOptions(), clock, chief->coordinator_.reports());
   return chief;
 }
 
@@ -271,8 +271,16 @@ void Chief::TellAddresses() {
   if (begun_) coordinator_.shards()->Set(servers_.Addresses());
 }
 
-Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_rate) {
-  Reporter::Options out = {options_.config.checkpoint().model_dir(), learning_rate};
+double Chief::LearningRateAt(int64_t step) const {
+  const absl::StatusOr<LearningRateSchedule> schedule =
+      LearningRateSchedule::Create(options_.config.learning_rate(), servers_.max_steps());
+  return schedule.ok() ? schedule->At(step) : 0;  // The servers have refused it.
+}
+
+Reporter::Options Chief::ReporterOptions() {
+  Reporter::Options out;
+  out.model_dir = options_.config.checkpoint().model_dir();
+  out.learning_rate = [this](int64_t step) { return LearningRateAt(step); };
   out.missing_servers = [this] { return servers_.Missing(); };
   out.snapshots = [this] { return snapshotter_.figures(); };
   out.servers = [this] { return servers_.States(); };

@@ -118,7 +118,9 @@ class Chief {
   Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int64_t max_steps,
         const ConsistencyMode& mode, const Clock* clock, StopSignal* stop);
 
-  Reporter::Options ReporterOptions(const LearningRateSchedule& learning_rate);
+  // As the servers have it, whose schedule may end with the job.
+  double LearningRateAt(int64_t step) const;
+  Reporter::Options ReporterOptions();
   absl::Status RunJob();
 
   // Writes what the run is to the model directory.

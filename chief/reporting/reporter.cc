@@ -180,7 +180,7 @@ void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
   if (measured) figures = FiguresSince(*summary_, status);
   absl::Status written;
   for (const LossCurve::Point& point : points) {
-    const double rate = options_.learning_rate.At(point.step - 1);
+    const double rate = options_.learning_rate(point.step - 1);
     Figures line = {
         {"step", static_cast<double>(point.step)}, {"loss", point.loss}, {"learning_rate", rate}};
     Figures scalars = {{"loss", point.loss}, {"learning_rate", rate}};
@@ -207,7 +207,7 @@ void Reporter::WriteStatusFile(const CoordinatorStatus& status,
   if (status.phase == JobPhase::kWaitingForServers && options_.missing_servers != nullptr) {
     report.missing_servers = options_.missing_servers();
   }
-  report.learning_rate = options_.learning_rate.At(std::max<int64_t>(status.step - 1, 0));
+  report.learning_rate = options_.learning_rate(std::max<int64_t>(status.step - 1, 0));
   report.steps_per_epoch =
       options_.batches_per_epoch / static_cast<double>(status.mode.batches_per_step());
   report.expected_members = options_.expected_members;

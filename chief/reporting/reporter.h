@@ -20,7 +20,6 @@
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
 #include "core/base/trouble_log.h"
-#include "core/optim/learning_rate.h"
 #include "core/summary/event_writer.h"
 #include "keelson/v1/train_config.pb.h"
 
@@ -31,9 +30,11 @@ class Reporter {
  public:
   struct Options {
     std::string model_dir;
-    LearningRateSchedule learning_rate;
+    // The rate at a step, from 0, as the servers compute it. Must not block, and neither must the
+    // next ones.
+    std::function<double(int64_t step)> learning_rate;
     // "ps-1 at host:port" of servers that have not answered yet; asked while the job waits for
-    // them. May be null. Must not block, and neither must the next two.
+    // them. May be null.
     std::function<std::vector<std::string>()> missing_servers = nullptr;
     // May be null.
     std::function<SnapshotFigures()> snapshots = nullptr;

@@ -31,9 +31,7 @@ constexpr Task kSecondWorker = {Role::kWorker, 1};
 class ReporterTest : public testing::Test {
  protected:
   void SetUp() override {
-    v1::LearningRateConfig rate;
-    rate.set_base(0.5);
-    Reporter::Options options = {directory_, *LearningRateSchedule::Create(rate, 100),
+    Reporter::Options options = {directory_, [](int64_t) { return 0.5; },
                                  [this] { return missing_; }, [this] { return snapshots_; }};
     reporter_ = Reporter::Create(std::move(options), &clock_, coordinator_.reports());
   }

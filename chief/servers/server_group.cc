@@ -169,6 +169,11 @@ void ServerGroup::SetMaxSteps(int64_t max_steps) {
   shards_.set_max_steps(max_steps);
 }
 
+int64_t ServerGroup::max_steps() const {
+  MutexLock lock(&mu_);
+  return shards_.max_steps();
+}
+
 absl::Status ServerGroup::Initialize(std::optional<int64_t> restore_step,
                                      const v1::MemberList& members) {
   RETURN_IF_ERROR(

@@ -94,6 +94,7 @@ class ServerGroup {
 
   // InitializeShardRequest.max_steps of shards that are initialized from now on.
   void SetMaxSteps(int64_t max_steps);
+  int64_t max_steps() const;
 
   // ShardStorage::PrepareInitialValues.
   absl::Status PrepareInitialValues() { return storage_->PrepareInitialValues(*stop_); }

@@ -264,7 +264,9 @@ TEST(CollectiveTest, ScaledWhileItTrainsItLosesNothing) {
 // The job is ended and started again with other processes, once killed and once asked to stop.
 TEST(CollectiveTest, EpochsStayWhatTheyWereWithAnotherNumberOfProcesses) {
   constexpr int kEpochs = 100;
-  const std::string config = absl::StrReplaceAll(EvenConfig(kEpochs), {{"max_steps:", "epochs:"}});
+  const std::string config = absl::StrReplaceAll(
+      EvenConfig(kEpochs),
+      {{"max_steps:", "epochs:"}, {"learning_rate {", "learning_rate { cosine {}"}});
   for (const auto& [before, after] : {std::pair(3, 1), std::pair(1, 3)}) {
     ScaledJob job(config);
     job.StartAllIn(before);
@@ -278,7 +280,9 @@ TEST(CollectiveTest, EpochsStayWhatTheyWereWithAnotherNumberOfProcesses) {
     const int batches = before + 1;
     job.ExpectTrained(kEpochs * ((30 + batches - 1) / batches));
     EXPECT_THAT(job.Log(kChiefTask), HasSubstr(absl::StrCat("consistency mode: sync:", batches)));
-    EXPECT_DOUBLE_EQ(job.ReadJson("status.json").value("steps_per_epoch", 0.0), 30.0 / batches);
+    const nlohmann::json status = job.ReadJson("status.json");
+    EXPECT_DOUBLE_EQ(status.value("steps_per_epoch", 0.0), 30.0 / batches);
+    EXPECT_LT(status.value("learning_rate", 1.0), 1e-5);  // of its last step
   }
 }
 

@@ -68,9 +68,7 @@ class DashboardFilesTest : public testing::Test {
   }
 
   void CreateReporter() {
-    v1::LearningRateConfig rate;
-    rate.set_base(0.5);
-    Reporter::Options options = {model_dir_, *LearningRateSchedule::Create(rate, 100)};
+    Reporter::Options options = {model_dir_, [](int64_t) { return 0.5; }};
     options.servers = [this] { return servers_; };
     options.chief.task = {Role::kChief, 0};
     options.chief.peer = "host:5";
