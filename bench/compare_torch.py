@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """Training rates in one run: PyTorch's DistributedDataParallel over Gloo, and Keelson in float32 and bfloat16.
 
-usage: bench/compare_torch.py [--alone | --scripts | --strategy=collective [--processes N] [--network NAME] [--replicas WHEN]]
-                              [--repeat N] [--steps N] [--bin_dir DIR] [--data_dir DIR]
+usage: bench/compare_torch.py [--alone | --scripts | --strategy=collective [--processes N] [--network NAME] [--replicas WHEN]
+                              [--scripts]] [--repeat N] [--steps N] [--bin_dir DIR] [--data_dir DIR]
 
 The same MLP of 2.7 MB (784-512-512-10), batch 32 and plain SGD everywhere; 2 processes of PyTorch with one thread
 each, 2 workers and 1 server of Keelson. With --scripts the workers of Keelson are scripts in Python with that PyTorch
 (keelson.torch), with and without overlap. With --strategy=collective Keelson has no server: its workers hold the
-model, and train synchronously as PyTorch's do. --network=small has 178 kB there; --network=wide 67.2 MB and batch 1, and
+model, and train synchronously as PyTorch's do; with --scripts, too, they are scripts, beside the C++ workers. --network=small has 178 kB there; --network=wide 67.2 MB and batch 1, and
 two more contenders, counted as gradients likewise: Gloo's all-reduce of as many bytes alone, and what Keelson's steps
 take beside computing, optimizer included. All take turns; medians with (min-max). A gradient is one worker's for one
 batch, so a step of PyTorch, in which both take part, counts as two. With --alone: steps per second of one process with all
@@ -139,8 +139,9 @@ def train_script(wire: str, overlap: bool, steps: int, model_dir: str) -> None:
             optimizer.step(value)
 
 
-def measure_scripts(wire: str, overlap: bool, steps: int, bin_dir: str) -> float:
-    """Gradients per second of a Keelson job whose two workers are scripts of this interpreter."""
+def measure_scripts(wire: str, overlap: bool, steps: int, bin_dir: str, scripts: int = PROCESSES, servers: int = 1) -> float:
+    """Gradients per second of a Keelson job whose workers are scripts of this interpreter. Without servers a step has a
+    gradient of each."""
     with tempfile.TemporaryDirectory() as work:
         model_dir = os.path.join(work, "model")
         script = [sys.executable, os.path.abspath(__file__), f"--script={wire}", f"--steps={steps}", f"--work={model_dir}"]
@@ -148,16 +149,17 @@ def measure_scripts(wire: str, overlap: bool, steps: int, bin_dir: str) -> float
         environment = {"KEELSON_BINARY_DIR": bin_dir, "OMP_NUM_THREADS": "1"}
         job = os.path.join(work, "job.json")
         container = {"image": "torch", "command": script, "env": [{"name": k, "value": v} for k, v in environment.items()]}
-        manifest = manifest_of(container)
+        manifest = manifest_of(container, scripts, servers)
         with open(job, "w", encoding="utf-8") as file:
             json.dump(manifest, file)
         command = [train_rate.LAUNCHER, f"--bin_dir={bin_dir}", f"--run_dir={work}/run", f"--model_dir={model_dir}"]
         command += ["--image=torch=as-is", "--dashboard_port=none", job]
-        return train_rate.rate_of(train_rate.run(command, model_dir), steps)
+        rate = train_rate.rate_of(train_rate.run(command, model_dir), steps)
+        return rate if servers else rate * scripts
 
 
-def manifest_of(worker: Dict[str, Any]) -> Dict[str, Any]:
-    """A TFJob of a chief, a server and two workers of this container."""
+def manifest_of(worker: Dict[str, Any], workers: int = PROCESSES, servers: int = 1) -> Dict[str, Any]:
+    """A TFJob of workers of this container, with a chief and servers, or alone."""
     own = {role: {"image": "keelson", "command": [role], "args": ["--config=script"]} for role in ("chief", "ps_server")}
     replicas = {
         kind: {
@@ -165,7 +167,12 @@ def manifest_of(worker: Dict[str, Any]) -> Dict[str, Any]:
             "restartPolicy": "Never",
             "template": {"spec": {"containers": [{"name": "tensorflow", **container}]}},
         }
-        for kind, count, container in (("Chief", 1, own["chief"]), ("PS", 1, own["ps_server"]), ("Worker", PROCESSES, worker))
+        for kind, count, container in (
+            ("Chief", min(1, servers), own["chief"]),
+            ("PS", servers, own["ps_server"]),
+            ("Worker", workers, worker),
+        )
+        if count > 0
     }
     head = {"apiVersion": "kubeflow.org/v1", "kind": "TFJob", "metadata": {"name": "train-rate"}}
     return {**head, "spec": {"tfReplicaSpecs": replicas}}
@@ -217,6 +224,9 @@ def contenders_collective(flags: argparse.Namespace, with_torch: bool) -> Dict[s
         contenders[f"keelson collective {wire}"] = measure
         if flags.network == "wide":
             contenders[f"keelson exchange {wire}"] = partial(measure, exchange=True)
+        if flags.scripts and with_torch:
+            script = partial(measure_scripts, wire, False, flags.steps, flags.bin_dir, flags.processes, servers=0)
+            contenders[f"keelson script {wire}"] = script
     if with_torch:
         torch = partial(measure_torch, max(network.steps, flags.steps // 8), flags.processes, flags.network)
         contenders["torch ddp gloo f32"] = torch
@@ -292,10 +302,12 @@ def main() -> None:
         print(f"{sys.executable} has no PyTorch (Debian: python3-torch): Keelson alone", file=sys.stderr)
         with_torch = False
     make, unit = (contenders_alone, "steps/s") if flags.alone else (contenders_together, "gradients/s")
-    if flags.scripts:
-        make = contenders_of_scripts
-    elif flags.strategy == "collective":
+    if flags.scripts and flags.network != "mlp":
+        parser.error(f"--network: expected mlp with --scripts, found {flags.network}")
+    if flags.strategy == "collective":
         make = contenders_collective
+    elif flags.scripts:
+        make = contenders_of_scripts
     with tempfile.TemporaryDirectory() as flags.work:
         try:
             rates = compare(make(flags, with_torch), flags.repeat)
