@@ -10,7 +10,11 @@ import unittest
 import support
 from real_job import BINARIES, DEADLINE_SECONDS, RealJobTest
 
+from keelson import load_state_dict
+
+sys.path[:0] = [os.path.join(support.REPOSITORY, "deploy"), os.path.join(support.REPOSITORY, "tests", "support")]
 try:
+    import trainjob_text  # Wants it, too.
     import yaml
 except ImportError:
     yaml = None
@@ -30,6 +34,17 @@ if __name__ == "__main__":
             found = errors(job.values, [record / records for record in step.records])
             gradients = {"w": [2 * sum(e * x for x, e in found) / len(found)], "b": 2 * sum(e for _, e in found) / len(found)}
             step.push(gradients, sum(e * e for _, e in found) / len(found))
+"""
+# Of two nodes with two processes each, on arrays; "{0}" is the test's directory.
+UNDER_TORCHRUN = """
+import os
+os.environ["KEELSON_BINARY_DIR"] = "{1}"
+import keelson
+with keelson.join("line", variables={{"w": [0.0]}}, optimizer=keelson.Sgd(lr=0.01), records=64, batch_size=4, epochs=10,
+                  model_dir="{0}/model") as job:
+    for step in job.steps():
+        step.push({{"w": [sum(step.records) / len(step.records)]}}, 1.0)
+print("the end is at epoch", job.epoch, flush=True)
 """
 # The page is looked at before the first snapshot is scored.
 EVALUATE = """
@@ -52,12 +67,12 @@ class ManifestTest(RealJobTest):
         self.data = os.path.join(self.directory, "data")
         os.makedirs(self.data)
         self.run_dir = os.path.join(self.directory, "run")
+        self.of_data = f"--pvc=pytorch-mnist-data={self.data}"
 
     def run_manifest(self, path, *flags, on_page=lambda: None):
         """The launcher's output; `on_page` is called when a dashboard answers."""
         launcher = os.path.join(support.REPOSITORY, "deploy", "tfjob_local.py")
-        command = [sys.executable, launcher, path, f"--pvc=pytorch-mnist-data={self.data}", f"--bin_dir={BINARIES}"]
-        command += [f"--run_dir={self.run_dir}", "--dashboard_port=0", *flags]
+        command = [sys.executable, launcher, path, f"--bin_dir={BINARIES}", f"--run_dir={self.run_dir}", *flags]
         lines = []
         with subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True) as process:  # fmt: skip
@@ -104,7 +119,7 @@ class ManifestTest(RealJobTest):
             self.assertEqual(pod["command"], ["python3", f"/opt/keelson/examples/{script}"])
             pod.update(image="own", command=[sys.executable, f"/data/{script}"])
         path = self.path_of("job.json", json.dumps({"apiVersion": "v1", "kind": "List", "items": documents}))
-        output = self.run_manifest(path, "--image=own=as-is", on_page=look)
+        output = self.run_manifest(path, self.of_data, "--dashboard_port=0", "--image=own=as-is", on_page=look)
         self.assertIn("job pytorch-mnist succeeded, final step 80", output)
         self.assertTrue(os.path.exists(f"{looked_at}.before"), output)
         evaluation = self.evaluation()
@@ -123,7 +138,7 @@ class ManifestTest(RealJobTest):
 
     def test_a_pytorchjob_without_servers(self):
         self.write_digits()
-        output = self.run_manifest(WITHOUT_SERVERS)
+        output = self.run_manifest(WITHOUT_SERVERS, self.of_data)
         self.assertIn("job pytorchjob-mnist succeeded", output)
         model_dir = os.path.join(self.run_dir, "volumes", "pytorchjob-mnist-model")
         with open(os.path.join(model_dir, "status.json"), encoding="utf-8") as file:
@@ -132,9 +147,25 @@ class ManifestTest(RealJobTest):
         self.assertEqual((status["step"], status["phase"]), (55, "DONE"))
         self.assertEqual(sorted(shard["host"] for shard in status["servers"]), ["chief-0", "worker-0", "worker-1"])
 
+    def test_torchrun_on_the_nodes_of_a_trainjob(self):
+        try:
+            import torch  # noqa: F401
+        except ImportError:
+            self.skipTest("no package torch")
+        script = self.write("line.py", UNDER_TORCHRUN.format(self.directory, BINARIES))
+        words = [sys.executable, "-m", "torch.distributed.run", "--redirects=1", "--tee=1", script]
+        trainer = f"numNodes: 2\nnumProcPerNode: 2\ncommand: [{', '.join(words)}]"
+        path = self.path_of("job.yaml", trainjob_text.documents(trainjob_text.runtime(), trainjob_text.train_job(trainer)))
+        output = self.run_manifest(path, "--run_commands", "--follow=all")
+        self.assertEqual(output.count("the end is at epoch 10.0"), 4, output)
+        state = load_state_dict(os.path.join(self.directory, "model"))
+        # A step has the 16 records of four batches.
+        self.assertEqual(state.step, 40)
+        self.assertAlmostEqual(state["w"].data.cast("f")[0], -0.01 * 40 * 31.5, delta=1e-4)
+
     def test_as_it_is(self):
         self.write_digits()
-        output = self.run_manifest(MANIFEST)
+        output = self.run_manifest(MANIFEST, self.of_data, "--dashboard_port=0")
         self.assertIn("job pytorch-mnist succeeded, final step 160", output)
         evaluation = self.evaluation()
         self.assertEqual((evaluation["step"], evaluation["examples"]), (160, 500))
