@@ -44,6 +44,10 @@ def join_job(
     agent_flags: Sequence[str] = (),
 ) -> Membership:
     """Returns when the job has taken the script in. JoinError, AgentLost."""
+    if settings.model_dir is None and holds_shard():
+        raise JoinError(
+            "model_dir: expected a directory that all scripts of the job share, as no parameter servers hold the model, found none"
+        )
     files: _JobFiles
     if proposal is None or optimizer is None:
         assert settings.config is not None

@@ -244,6 +244,12 @@ class JobTest(FakeJobTest):
         self.assertEqual((self.events()["environment"], self.events()["rank"]), (None, "1"))
         self.assertNotIn("started chief", self.stderr.getvalue())
 
+    def test_without_servers_the_scripts_need_a_model_directory(self):
+        with mock.patch.dict(os.environ, {"RANK": "1", "WORLD_SIZE": "2"}):
+            with self.assertRaisesRegex(keelson.JoinError, "^model_dir: expected a directory that all scripts of the job share, "):
+                self.join(model_dir=None).__enter__()
+        self.assert_nothing_runs()
+
     def test_one_process_of_a_launcher_has_a_job_of_its_own(self):
         with mock.patch.dict(os.environ, {"RANK": "0", "WORLD_SIZE": "1"}):
             with self.join() as job:
