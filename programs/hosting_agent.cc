@@ -2,18 +2,21 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "chief/proposal/job_proposals.h"
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/job_file.h"
 #include "core/config/train_config.h"
 #include "core/rpc/connection_gate.h"
 #include "core/rpc/local_listener.h"
@@ -26,6 +29,9 @@ namespace keelson {
 namespace {
 
 constexpr absl::Duration kLook = absl::Milliseconds(100);
+// How long a leader may take to end after it has closed its address. Another job that has the
+// directory has it for longer.
+constexpr absl::Duration kLongestEnd = absl::Seconds(10);
 
 // Whether another process listens where RpcServer would.
 bool IsTaken(const std::string& address) {
@@ -73,18 +79,33 @@ absl::StatusOr<std::optional<ProposedJob>> JobOfScript(const RoleContext& contex
   return proposals.Await(absl::InfiniteDuration(), *stop);
 }
 
-// The agent of the task's former script may still be there, to hand its shard over. What is to be
-// served here tells of other reasons why it cannot be.
-void AwaitAddress(const RoleContext& context, const StopSignal& stop) {
-  const std::string address = context.cluster.ListenAddress();
+// Returns when `is_taken` does not hold any more, after `patience`, or when `stop` is raised.
+void AwaitFree(absl::string_view what, const std::function<bool()>& is_taken,
+               absl::Duration patience, const StopSignal& stop) {
   const Clock* const clock = Clock::Real();
-  const absl::Duration until = clock->Monotonic() + context.leave_within;
+  const absl::Duration until = clock->Monotonic() + patience;
   bool waits = false;
-  while (IsTaken(address) && clock->Monotonic() < until && !stop.raised()) {
-    if (!waits) LogInfo("waiting for the agent of another script, which listens on ", address);
+  while (is_taken() && clock->Monotonic() < until && !stop.raised()) {
+    if (!waits) LogInfo("waiting for the end of another process, which has ", what);
     waits = true;
     stop.WaitFor(kLook);
   }
+}
+
+// The agent of the task's former script may still be there, to hand its shard over, and, if it led
+// the job, for a moment more: it closes its address before it gives the model directory back, whose
+// lock would refuse this one for good. What needs them tells of other reasons why they are taken.
+void AwaitPredecessor(const RoleContext& context, const StopSignal& stop) {
+  const std::string address = context.cluster.ListenAddress();
+  AwaitFree(
+      address, [&] { return IsTaken(address); }, context.leave_within, stop);
+  const std::string& model_dir = context.config.checkpoint().model_dir();
+  if (!context.cluster.IsChief() || model_dir.empty()) return;
+  const std::string lock = JobLockPath(model_dir);
+  const auto is_locked = [&lock] {
+    return absl::IsAlreadyExists(FileSystem::Real()->TryLock(lock).status());
+  };
+  AwaitFree(model_dir, is_locked, kLongestEnd, stop);
 }
 
 }  // namespace
@@ -92,7 +113,7 @@ void AwaitAddress(const RoleContext& context, const StopSignal& stop) {
 absl::Status RunHostingAgent(const RoleContext& context, const AgentFlags& flags,
                              const LeaderFlags& leader, StopSignal* stop) {
   RETURN_IF_ERROR(CheckForScript(context, flags));
-  AwaitAddress(context, *stop);
+  AwaitPredecessor(context, *stop);
   const Trainer trainer = TrainerFor(flags);
   if (context.cluster.IsChief()) {
     ASSIGN_OR_RETURN(const std::optional<ProposedJob> job, JobOfScript(context, flags, stop));

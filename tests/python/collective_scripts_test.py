@@ -1,6 +1,7 @@
 """Scripts as the processes of a cluster without parameter servers: their agents hold the model, the first one leads."""
 
 import contextlib
+import fcntl
 import os
 import signal
 import unittest
@@ -141,6 +142,16 @@ class CollectiveScriptsTest(RealJobTest):
             cluster.start("worker", 0)
             self.await_end(cluster, 2)
             self.check_model(300, 2)
+
+    def test_the_first_script_waits_for_the_end_of_the_one_before_it(self):
+        """Whose agent has closed its address, and still has the model directory."""
+        os.makedirs(self.model_dir)
+        with open(os.path.join(self.model_dir, "JOB.lock"), "w", encoding="utf-8") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with self.cluster_of(2) as cluster:
+                await_true(lambda: "waiting for the end of another process" in cluster.log(0), cluster.logs)
+                fcntl.flock(held, fcntl.LOCK_UN)
+                self.await_end(cluster, 2)
 
     def test_another_script_is_refused_with_the_first_difference(self):
         with self.cluster_of(2, ranks=True) as cluster:
