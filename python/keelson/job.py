@@ -61,8 +61,8 @@ def join(
 
     With TF_CONFIG in the environment, or RANK and WORLD_SIZE of several processes, the script takes part in that cluster's job
     as its worker; without, it starts a chief and a server on this machine, and ends them with the job. Where the cluster
-    has no parameter servers the scripts hold the model among themselves: they need a model_dir that they share, a step is by default
-    the mean over a batch of each, and the with block ends when the job does.
+    has no parameter servers the scripts hold the model among themselves: they need a model_dir that they share, a step is
+    by default the mean over a batch of each, and the with block ends when the job does.
 
     debug: each step compares the values with what the servers sent, and raises a RuntimeError that names the variable where
     the script has changed them. JoinError."""

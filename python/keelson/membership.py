@@ -46,7 +46,8 @@ def join_job(
     """Returns when the job has taken the script in. JoinError, AgentLost."""
     if settings.model_dir is None and holds_shard():
         raise JoinError(
-            "model_dir: expected a directory that all scripts of the job share, as no parameter servers hold the model, found none"
+            "model_dir: expected a directory that all scripts of the job share, as no parameter servers hold the model, "
+            "found none"
         )
     files: _JobFiles
     if proposal is None or optimizer is None:

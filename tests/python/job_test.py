@@ -246,7 +246,8 @@ class JobTest(FakeJobTest):
 
     def test_without_servers_the_scripts_need_a_model_directory(self):
         with mock.patch.dict(os.environ, {"RANK": "1", "WORLD_SIZE": "2"}):
-            with self.assertRaisesRegex(keelson.JoinError, "^model_dir: expected a directory that all scripts of the job share, "):
+            expected = "^model_dir: expected a directory that all scripts of the job share, "
+            with self.assertRaisesRegex(keelson.JoinError, expected):
                 self.join(model_dir=None).__enter__()
         self.assert_nothing_runs()
 
