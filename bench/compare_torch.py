@@ -4,15 +4,16 @@
 usage: bench/compare_torch.py [--alone | --scripts | --strategy=collective [--processes N] [--network NAME] [--replicas WHEN]
                               [--scripts]] [--repeat N] [--steps N] [--bin_dir DIR] [--data_dir DIR]
 
-The same MLP of 2.7 MB (784-512-512-10), batch 32 and plain SGD everywhere; 2 processes of PyTorch with one thread
-each, 2 workers and 1 server of Keelson. With --scripts the workers of Keelson are scripts in Python with that PyTorch
-(keelson.torch), with and without overlap. With --strategy=collective Keelson has no server: its workers hold the
-model, and train synchronously as PyTorch's do; --scripts adds scripts there. --network=small has 178 kB there;
---network=wide 67.2 MB and batch 1, and two more contenders, counted as gradients likewise: Gloo's all-reduce of as many
-bytes alone, and what Keelson's steps take beside computing, optimizer included. All take turns; medians with (min-max). A gradient is one worker's for one
-batch, so a step of PyTorch, in which both take part, counts as two. With --alone: steps per second of one process with all
-cores, for the MLP and for the network of configs/mnist_cnn.textproto (batch 64). The PyTorch is that of the interpreter that
-runs this (Debian: python3-torch; another one: VENV/bin/python bench/compare_torch.py), and is named with its BLAS.
+The same MLP of 2.7 MB (784-512-512-10), batch 32 and plain SGD everywhere; 2 processes of PyTorch with one thread each,
+2 workers and 1 server of Keelson. With --scripts the workers of Keelson are scripts in Python with that PyTorch
+(keelson.torch), with and without overlap. With --strategy=collective Keelson has no server: its workers hold the model,
+and train synchronously as PyTorch's do; --scripts adds scripts there. --network=small has 178 kB there; --network=wide
+67.2 MB and batch 1, and two more contenders, counted as gradients likewise: Gloo's all-reduce of as many bytes alone,
+and what Keelson's steps take beside computing, optimizer included. All take turns; medians with (min-max). A gradient
+is one worker's for one batch, so a step of PyTorch, in which both take part, counts as two. With --alone: steps per
+second of one process with all cores, for the MLP and for the network of configs/mnist_cnn.textproto (batch 64). The
+PyTorch is that of the interpreter that runs this (Debian: python3-torch; another one: VENV/bin/python
+bench/compare_torch.py), and is named with its BLAS.
 """
 
 import argparse
