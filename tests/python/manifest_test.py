@@ -12,7 +12,8 @@ from real_job import BINARIES, DEADLINE_SECONDS, RealJobTest
 
 from keelson import load_state_dict
 
-sys.path[:0] = [os.path.join(support.REPOSITORY, "deploy"), os.path.join(support.REPOSITORY, "tests", "support")]
+# Behind the package: deploy has a keelson.py, too.
+sys.path += [os.path.join(support.REPOSITORY, "deploy"), os.path.join(support.REPOSITORY, "tests", "support")]
 try:
     import trainjob_text  # Wants it, too.
     import yaml
