@@ -22,12 +22,16 @@ constexpr size_t kMaxZstdRatio = 1 << 15, kMaxZstdBytes = 256;
 constexpr int kMaxRank = 4;
 
 // Whether a frame asks for more memory than an input shall take, which up to 128 MiB is right.
+// Those of versions before 0.8, which Debian's library reads, too, may.
 bool AsksForALargeWindow(absl::string_view content) {
-  constexpr absl::string_view kMagic = "\x28\xb5\x2f\xfd";
+  constexpr absl::string_view kMagic = "\xb5\x2f\xfd";  // behind the byte of the version
+  constexpr char kVersion = '\x28';
   constexpr uint64_t kMost = 1 << 20;
   for (size_t at = 0; (at = content.find(kMagic, at)) != absl::string_view::npos; ++at) {
+    if (at == 0) continue;
+    if (content[at - 1] != kVersion) return true;
     ZSTD_frameHeader header = {};
-    const absl::string_view frame = content.substr(at);
+    const absl::string_view frame = content.substr(at - 1);
     const size_t result = ZSTD_getFrameHeader(&header, frame.data(), frame.size());
     if (result == 0 && header.windowSize > kMost) return true;
   }
