@@ -34,7 +34,7 @@ with keelson.join("line", variables={"w": [0.0], "b": [0.0] * 4}, optimizer=keel
             print("counts", step.number, *step.records, flush=True)
         if told("leave-%s" % os.getpid()):
             break
-        time.sleep(0.02 if told("slow") else 0.001)
+        time.sleep(0.05 if told("slow") else 0.001)
 print("left at", job.global_step, flush=True)
 """
 
