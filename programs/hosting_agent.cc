@@ -31,7 +31,7 @@ namespace {
 constexpr absl::Duration kLook = absl::Milliseconds(100);
 // How long a leader may take to end after it has closed its address. Another job that has the
 // directory has it for longer.
-constexpr absl::Duration kLongestEnd = absl::Seconds(10);
+constexpr absl::Duration kLongestEnd = absl::Seconds(5);
 
 // Whether another process listens where RpcServer would.
 bool IsTaken(const std::string& address) {

@@ -57,7 +57,7 @@ def task_index() -> int:
         launcher = _launcher()
         if launcher is None:
             return int(os.environ.get("JOB_COMPLETION_INDEX", 0))
-        # Of an endpoint alone the host's name says it.
+        # Where there is only an endpoint, the host's name says it.
         rank = os.environ.get("HOSTNAME", "").partition(".")[0] if launcher == _ENDPOINT else os.environ[launcher]
         return _last_number(rank)
     task = _tf_config().get("task", {})

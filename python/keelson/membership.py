@@ -76,7 +76,7 @@ class _JobFiles:
 
     # Of the chief and the servers that the script starts.
     cluster_flags: Sequence[str] = ("--config=script",)
-    # Of an agent that may lead the job.
+    # An agent that may lead the job gets these.
     leader_flags: Sequence[str] = ()
 
     def __init__(self, settings: JobSettings) -> None:

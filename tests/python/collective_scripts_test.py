@@ -113,6 +113,31 @@ class CollectiveScriptsTest(RealJobTest):
             self.check_model(200, 3)
             self.assertNotIn("from the snapshot", "".join(map(cluster.log, range(3))))
 
+    def test_two_agents_that_die_at_once_cost_what_came_after_the_snapshot(self):
+        with self.cluster_of(3) as cluster:
+            self.tell("slow")
+            self.await_steps(cluster, 1, 40)
+            for agent in [cluster.agent(1), cluster.agent(2)]:
+                os.kill(agent, signal.SIGKILL)
+            self.assertEqual([cluster.wait("worker", index) for index in (1, 2)], [138, 138], cluster.logs())
+            for index in (1, 2):
+                cluster.start("worker", index)
+            self.untell("slow")
+            self.await_end(cluster, 3)
+            self.assertEqual(load_state_dict(self.model_dir).step, 200)
+            self.assertRegex(cluster.log(0), "restored from .*: lost steps 0 to [0-9]+ of its shard")
+
+    def test_another_job_is_refused_a_model_directory_that_is_in_use(self):
+        with self.cluster_of(2) as first:
+            self.tell("slow")
+            self.await_steps(first, 1, 5)
+            with self.cluster_of(2) as second:
+                self.assertEqual(second.wait("worker", 0), 2, second.logs())
+                self.assertIn("expected a directory that no other job trains in", second.log(0))
+            self.untell("slow")
+            self.await_end(first, 2)
+            self.check_model(300, 2)
+
     def test_a_script_that_leaves_hands_its_shard_over(self):
         with self.cluster_of(2) as cluster:
             self.tell("slow")

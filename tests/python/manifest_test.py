@@ -36,7 +36,7 @@ if __name__ == "__main__":
             gradients = {"w": [2 * sum(e * x for x, e in found) / len(found)], "b": 2 * sum(e for _, e in found) / len(found)}
             step.push(gradients, sum(e * e for _, e in found) / len(found))
 """
-# Of two nodes with two processes each, on arrays; "{0}" is the test's directory.
+# Two nodes run this in two processes each; "{0}" is the test's directory, "{1}" that of the programs.
 UNDER_TORCHRUN = """
 import os
 os.environ["KEELSON_BINARY_DIR"] = "{1}"

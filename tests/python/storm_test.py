@@ -39,7 +39,7 @@ AGENT_STANDS_STILL = ("agent", signal.SIGSTOP, None)
 EVENTS = [SCRIPT_IS_KILLED, AGENT_IS_KILLED, SCRIPT_IS_STOPPED, SCRIPT_LEAVES, AGENT_STANDS_STILL]
 
 # Each record has an element, which a gradient of its batch increases by one: the mean over two batches is half their sum.
-# Of several variables each counts all, so that each shard has one.
+# There are several variables, each of which counts all, so that each shard has one.
 # No step begins before the test lets it.
 SCRIPT = """
 import os, time
