@@ -68,8 +68,9 @@ absl::StatusOr<ServedPrediction> ServedModel::Predict(Batch batch) {
       return absl::UnavailableError("there is no snapshot yet that can be read");
     }
     MutexLock lock(&turn->mu);
-    // The turns have changed since, and the snapshot after the next one could not be read there.
-    if (turn->model->spoilt()) continue;
+    // While this waited, the turns have changed, and this one may hold a snapshot that is not
+    // served yet, or values of one that could not be read.
+    if (turn != current()) continue;
     ServedPrediction prediction;
     prediction.step = turn->step;
     RETURN_IF_ERROR(turn->model->Predict(&batch, &prediction.outputs));

@@ -47,14 +47,15 @@ class ServedModel {
   // The step of the snapshot that is served; nullopt: there was none yet.
   std::optional<int64_t> step() const;
 
-  // UNAVAILABLE: there was no snapshot yet. Otherwise errors of StoredModel::Predict.
+  // Predicts with the snapshot that is served, never with one of before a prediction that has
+  // returned. UNAVAILABLE: there was no snapshot yet. Otherwise errors of StoredModel::Predict.
   absl::StatusOr<ServedPrediction> Predict(Batch batch);
 
  private:
   // A model, which computes for one prediction at a time.
   struct Turn {
     std::unique_ptr<Device> device;
-    Mutex mu;
+    Mutex mu;  // held before mu_
     std::unique_ptr<StoredModel> model ABSL_GUARDED_BY(mu);
     int64_t step ABSL_GUARDED_BY(mu) = 0;
   };

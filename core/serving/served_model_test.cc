@@ -93,26 +93,26 @@ TEST_F(ServedModelTest, ASnapshotThatCannotBeReadChangesNothing) {
 }
 
 TEST_F(ServedModelTest, PredictionsGoOnWhileSnapshotsChange) {
-  job_.Commit(10, 1);
+  job_.Commit(10, 0.1f);
   ASSERT_EQ(served_->Refresh(), absl::OkStatus());
   std::atomic<bool> done = false;
   std::vector<Thread> clients;
-  for (int client = 0; client < 3; ++client) {
+  for (int client = 0; client < 8; ++client) {
     clients.emplace_back([&] {
       int64_t last = 0;
       while (!done) {
         const auto prediction = Predict(7);
         ASSERT_TRUE(prediction.ok()) << prediction.status();
-        // The row of a snapshot is a tenth of its step: both are of one cut.
-        const double expected = 1 / (1 + std::exp(-static_cast<double>(prediction->step) / 10));
+        // The row of a snapshot is a hundredth of its step: both are of one cut.
+        const double expected = 1 / (1 + std::exp(-static_cast<double>(prediction->step) / 100));
         ASSERT_NEAR(prediction->outputs[0], expected, 1e-6);
         ASSERT_GE(prediction->step, last);
         last = prediction->step;
       }
     });
   }
-  for (int step = 11; step <= 30; ++step) {
-    job_.Commit(step, static_cast<float>(step) / 10);
+  for (int step = 11; step <= 150; ++step) {
+    job_.Commit(step, static_cast<float>(step) / 100);
     ASSERT_EQ(served_->Refresh(), absl::OkStatus());
   }
   done = true;
