@@ -411,8 +411,7 @@ absl::StatusOr<ClusterSpec> FromEndpoint(const RankEnvironment& environment,
 absl::StatusOr<std::optional<ClusterSpec>> FromMpi(
     const RankEnvironment& environment, absl::string_view rank, absl::string_view size,
     const std::optional<std::string>& chief_address) {
-  Launcher launcher{
-      absl::StrCat(rank, " and ", size, " with --chief_hosts"), {rank, size}, Naming::kChiefFirst};
+  Launcher launcher{absl::StrCat(rank, " and ", size), {rank, size}, Naming::kChiefFirst};
   Membership member;
   ASSIGN_OR_RETURN(member.world.most, ReadWorldSize(environment, size, rank));
   member.world.least = member.world.most;
@@ -420,9 +419,15 @@ absl::StatusOr<std::optional<ClusterSpec>> FromMpi(
                    ParseNumber(rank, *FindVariable(environment, rank), 0, member.world.most - 1));
   if (!chief_address.has_value()) {
     if (member.world.most == 1) return std::nullopt;
-    return Missing("--chief_hosts", "the address at which the process of rank 0 listens", rank);
+    if (FindVariable(environment, "MASTER_ADDR") == nullptr) {
+      return Missing("--chief_hosts",
+                     "the address at which the process of rank 0 listens, or MASTER_ADDR and "
+                     "MASTER_PORT,",
+                     rank);
+    }
   }
-  RETURN_IF_ERROR(SetLeaderFromFlag(*chief_address, &member));
+  RETURN_IF_ERROR(
+      SetLeader(environment, chief_address, "MASTER_ADDR", "MASTER_PORT", 0, &launcher, &member));
   return FinishSpec(environment, member, launcher);
 }
 

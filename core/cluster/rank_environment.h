@@ -7,8 +7,8 @@
 // | RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT | chief-0  | worker-(r - 1) | MASTER_…         |
 // | PET_NODE_RANK, PET_NNODES, PET_MASTER_…    | worker-0 | worker-r       | PET_MASTER_…     |
 // | PET_RDZV_ENDPOINT, PET_NNODES              | worker-0 | worker-r       | the endpoint     |
-// | OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE | chief-0  | worker-(r - 1) | not known        |
-// | PMI_RANK, PMI_SIZE                         | chief-0  | worker-(r - 1) | not known        |
+// | OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE | chief-0  | worker-(r - 1) | MASTER_… if set  |
+// | PMI_RANK, PMI_SIZE                         | chief-0  | worker-(r - 1) | MASTER_… if set  |
 //
 // Rank 0 leads, and where the others are follows from its address (peer_addresses.h) on one machine
 // and by the names of the row's operator; else they register with it. Beside PET_RDZV_ENDPOINT the
@@ -69,8 +69,8 @@ struct RankEnvironment {
 // (LOCAL_RANK, LOCAL_WORLD_SIZE, unless several_per_host; a PyTorchJob's nprocPerNode without
 // torchrun), for one worker uses all devices of its pod; a port above 65535 that would follow from
 // the leader's; RANK under torchrun that is not the pod's number, where addresses follow from
-// names; an endpoint that is not the pod with number 0; mpirun without `chief_address`; PET_NNODES
-// of several pods of which nothing says which one leads.
+// names; an endpoint that is not the pod with number 0; mpirun without a leader's address;
+// PET_NNODES of several pods of which nothing says which one leads.
 //
 // UNAVAILABLE: RANK of a worker beyond the world. The operator makes such a pod for a moment when
 // the number of workers falls; as a bad configuration it would fail the job.

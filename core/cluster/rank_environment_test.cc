@@ -313,13 +313,32 @@ TEST(RankEnvironmentTest, MpirunGivesTheRankAlone) {
   EXPECT_EQ(chief.self, kChief);
   EXPECT_EQ(chief.ListenAddress(), "0.0.0.0:2222");
   EXPECT_EQ(ParseRanks(open_mpi).status().message(),
-            "--chief_hosts: expected the address at which the process of rank 0 listens beside "
-            "OMPI_COMM_WORLD_RANK, found none");
+            "--chief_hosts: expected the address at which the process of rank 0 listens, or "
+            "MASTER_ADDR and MASTER_PORT, beside OMPI_COMM_WORLD_RANK, found none");
+}
+
+// As mpirun -x MASTER_ADDR -x MASTER_PORT has it.
+TEST(RankEnvironmentTest, UnderMpirunMasterAddrSaysWhereRank0Is) {
+  const Variables variables = {{"OMPI_COMM_WORLD_RANK", "2"},
+                               {"OMPI_COMM_WORLD_SIZE", "4"},
+                               {"MASTER_ADDR", "node0"},
+                               {"MASTER_PORT", "2222"}};
+  const ClusterSpec worker = SpecOf(variables, "node2");
+  EXPECT_EQ(worker.self, WorkerOf(1));
+  EXPECT_TRUE(worker.peers_register());
+  EXPECT_EQ(worker.source, "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE");
+  EXPECT_THAT(worker.ignored, IsEmpty());
+  EXPECT_THAT(worker.ChiefAddress(), Optional(Eq("node0:2222")));
+  const ClusterSpec flag = SpecOf(variables, "node2", "node1:1");
+  EXPECT_THAT(flag.ChiefAddress(), Optional(Eq("node1:1")));
+  EXPECT_THAT(flag.ignored, ElementsAre("MASTER_ADDR", "MASTER_PORT"));
+  const ClusterSpec local = SpecOf(With(variables, "MASTER_ADDR", "127.0.0.1"), "node0");
+  EXPECT_EQ(local.ListenAddress(), "127.0.0.1:2224");
 }
 
 // So does srun, for a single process too.
 TEST(RankEnvironmentTest, OneProcessOfMpirunIsNoCluster) {
-  const auto spec = ParseRanks({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}});
+  const auto spec = ParseRanks({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}, {"MASTER_ADDR", "a"}});
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(*spec, std::nullopt);
 }
@@ -468,6 +487,9 @@ std::vector<BadEnvironment> BadEnvironments() {
        "PET_RDZV_ENDPOINT: expected the pod with the number 0, which leads (this one is "
        "mnist-worker-1), found \"mnist-worker-1:1\""},
       {"MpiRank", {{"PMI_RANK", "4"}, {"PMI_SIZE", "4"}}, "PMI_RANK: expected 0..3, found \"4\""},
+      {"NoMpiPort",
+       {{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"MASTER_ADDR", "node0"}},
+       "MASTER_PORT: expected the port of the first process beside PMI_RANK, found none"},
       {"NoMpiSize",
        {{"OMPI_COMM_WORLD_RANK", "0"}},
        "OMPI_COMM_WORLD_SIZE: expected the number of processes beside OMPI_COMM_WORLD_RANK, found "

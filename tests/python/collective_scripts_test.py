@@ -93,11 +93,17 @@ class CollectiveScriptsTest(RealJobTest):
             self.assertGreater(len(self.steps_of(cluster, 1)), 100)
             self.assertIn("left at 200", cluster.lines(0))
 
-    def test_processes_with_ranks_register_with_the_first_one(self):
-        with self.cluster_of(2, ranks=True) as cluster:
+    def check_ranks(self, *variables):
+        with self.cluster_of(2, ranks=variables) as cluster:
             self.await_end(cluster, 2)
             self.check_model(300, 2)
             self.check_records(cluster, 2)
+
+    def test_processes_with_ranks_find_the_first_one(self):
+        self.check_ranks("RANK", "WORLD_SIZE")
+
+    def test_processes_of_mpirun_find_the_first_one(self):
+        self.check_ranks("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
 
     def test_scripts_and_agents_that_are_killed_lose_nothing(self):
         with self.cluster_of(3) as cluster:
@@ -179,7 +185,7 @@ class CollectiveScriptsTest(RealJobTest):
                 self.await_end(cluster, 2)
 
     def test_another_script_is_refused_with_the_first_difference(self):
-        with self.cluster_of(2, ranks=True) as cluster:
+        with self.cluster_of(2, ranks=("RANK", "WORLD_SIZE")) as cluster:
             self.tell("slow")
             self.await_steps(cluster, 1, 20)
             cluster.kill("worker", 1)

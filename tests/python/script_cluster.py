@@ -24,11 +24,11 @@ class ScriptCluster:
     leaves none running."""
 
     def __init__(
-        self, test, script, scripts, chief_flags=(), config="script", data_dir=None, workers=0, servers=True, ranks=False
+        self, test, script, scripts, chief_flags=(), config="script", data_dir=None, workers=0, servers=True, ranks=None
     ):
         """`script`: its path; it has the test's model_dir. `workers`: C++ ones, numbered behind the scripts, which
         start() starts. `servers`: with a chief and a parameter server. `ranks`: instead of TF_CONFIG the processes are told
-        their rank and where the first one is, as by torchrun."""
+        their rank and how many they are in these two variables, and where the first one is, as by torchrun and mpirun."""
         token = test.path_of("token", "0" * 64)
         os.chmod(token, 0o600)
         self._directory = test.directory
@@ -74,11 +74,12 @@ class ScriptCluster:
             )  # fmt: skip
 
     def _place_of(self, role, index):
-        if not self._ranks:
+        if self._ranks is None:
             return {"TF_CONFIG": json.dumps({"cluster": self._addresses, "task": {"type": role, "index": index}})}
         workers = self._addresses["worker"]
         host, _, port = workers[0].rpartition(":")
-        return {"RANK": str(index), "WORLD_SIZE": str(len(workers)), "MASTER_ADDR": host, "MASTER_PORT": port}
+        rank, size = self._ranks
+        return {rank: str(index), size: str(len(workers)), "MASTER_ADDR": host, "MASTER_PORT": port}
 
     @contextlib.contextmanager
     def with_environment(self, **more):
