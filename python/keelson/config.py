@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .config_file import ConfigFile
 
 _MAX_LOGGED_BYTES = 100
+# As the chief's flag of that name has them.
+CHECKPOINT_WRITERS = ("servers", "chief")
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class JobSettings:
     model_dir: Optional[str]
     initial: Union[str, Mapping[str, Any], None]
     seed: int
+    # Who writes and reads the parts of a snapshot, one of CHECKPOINT_WRITERS; None: as the job's programs have it.
+    checkpoint_writer: Optional[str] = None
     # Has the rest, of a model of Keelson's layers; None: the script says it all.
     config: Optional[ConfigFile] = None
     # Whether the script is watched: see lent_memory.
@@ -83,6 +87,8 @@ class JobSettings:
         length = self.max_steps if self.epochs is None else self.epochs
         _expect(_is_count(length), "epochs, max_steps", "a whole number > 0", length)
         _expect(isinstance(self.seed, int) and 0 <= self.seed < 1 << 64, "seed", "a whole number >= 0", self.seed)
+        _expect(self.checkpoint_writer in (None, *CHECKPOINT_WRITERS), "checkpoint_writer",
+                " or ".join(map(repr, CHECKPOINT_WRITERS)), repr(self.checkpoint_writer))  # fmt: skip
         for what, kind in (
             ("consistency", Consistency),
             ("transfer", Transfer),

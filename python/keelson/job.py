@@ -44,6 +44,7 @@ def join(
     initial: Union[str, os.PathLike[str], Mapping[str, Any], None] = None,
     seed: int = 0,
     data_dir: Union[str, os.PathLike[str], None] = None,
+    checkpoint_writer: Optional[str] = None,
     debug: bool = False,
 ) -> Job:
     """A job as a context manager: the script is a worker of it from the beginning of the with block to its end.
@@ -55,20 +56,23 @@ def join(
     that is there is continued. initial: a file, a model directory, or arrays, whose values a new job starts from in place
     of those of `variables`.
 
-    config: a file with a whole configuration, of a model of Keelson's layers, which says all but records, model_dir and
-    data_dir: the script computes that model beside C++ workers, and has their records by the same positions.
+    config: a file with a whole configuration, of a model of Keelson's layers, which says all but records and what a machine
+    has: the script computes that model beside C++ workers, and has their records by the same positions.
     keelson.torch.from_config makes a module of it. data_dir: where a chief that the script starts counts the records.
 
     With TF_CONFIG in the environment, or RANK and WORLD_SIZE of several processes, the script takes part in that cluster's job
     as its worker; without, it starts a chief and a server on this machine, and ends them with the job. Where the cluster
     has no parameter servers the scripts hold the model among themselves: they need a model_dir that they share, a step is
-    by default the mean over a batch of each, and the with block ends when the job does.
+    by default the mean over a batch of each, and the with block ends when the job does. checkpoint_writer: "chief" where the
+    first script alone has the model_dir and the others may have none: it then writes and reads their parts of snapshots
+    too, which otherwise ("servers") each does.
 
     debug: each step compares the values with what the servers sent, and raises a RuntimeError that names the variable where
     the script has changed them. JoinError."""
     if config is not None:
         others = (name, batch_size, epochs, max_steps, variables, tables, optimizer, consistency, transfer, checkpoint)
-        return _join_config(config, records, model_dir, data_dir, debug, [*others, evaluation, initial, seed or None])
+        settings = _settings_of(config, records, model_dir, data_dir, [*others, evaluation, initial, seed or None])
+        return Job(dataclasses.replace(settings, checkpoint_writer=checkpoint_writer, debug=debug), None, None)
     if name is None or batch_size is None:
         raise TypeError("join: expected a name and a batch_size, or a config, found neither")
     if data_dir is not None:
@@ -89,24 +93,24 @@ def join(
     )
     if (variables is None and tables is None) != (optimizer is None):
         raise TypeError("join: expected both variables and optimizer, or neither with keelson.torch.Optimizer")
-    settings = dataclasses.replace(settings, debug=debug)
+    settings = dataclasses.replace(settings, checkpoint_writer=checkpoint_writer, debug=debug)
     return Job(settings, None if optimizer is None else propose(variables or {}, tables), optimizer)
 
 
-def _join_config(
+def _settings_of(
     config: Union[str, os.PathLike[str]],
     records: int,
     model_dir: Union[str, os.PathLike[str], None],
     data_dir: Union[str, os.PathLike[str], None],
-    debug: bool,
     others: Sequence[object],
-) -> Job:
+) -> JobSettings:
     from .config_file import ConfigFile
 
     if any(other is not None for other in others):
-        raise TypeError("join: expected records, model_dir, data_dir and debug alone beside config, found more")
-    settings = ConfigFile.read(config, data_dir).settings(records, model_dir)
-    return Job(dataclasses.replace(settings, debug=debug), None, None)
+        raise TypeError(
+            "join: expected records, model_dir, data_dir, checkpoint_writer and debug alone beside config, found more"
+        )
+    return ConfigFile.read(config, data_dir).settings(records, model_dir)
 
 
 class Job:

@@ -25,10 +25,10 @@ _SLICE_SECONDS = 0.1
 class LocalCluster:
     """Runs from start() to its end. Its processes get SIGTERM when the script ends without one: they write a snapshot."""
 
-    def __init__(self, model_dir: str, log_dir: str, flags: Sequence[str]) -> None:
-        """`flags`: what chief and server are told of the configuration."""
+    def __init__(self, model_dir: str, log_dir: str, flags: Sequence[str], chief_flags: Sequence[str]) -> None:
+        """`flags`: what chief and server are told of the configuration; `chief_flags`: what the chief alone is told."""
         self._model_dir = model_dir
-        self._flags = flags
+        self._flags = {"ps": flags, "chief": [*flags, *chief_flags]}
         self.log_dir = log_dir
         self._children: List[Child] = []
         self._reservations = contextlib.ExitStack()
@@ -43,7 +43,7 @@ class LocalCluster:
         self._write_token()
         self._addresses = {role: [f"{_HOST}:{next(ports)}"] for role in ("chief", "ps", "worker")}
         for role, program in commands.items():
-            command = [program, *self._flags, f"--model_dir={self._model_dir}"]
+            command = [program, *self._flags[role], f"--model_dir={self._model_dir}"]
             self._children.append(Child(command, self.environment(role), self.log_path(role)))
 
     def environment(self, role: str) -> Dict[str, str]:

@@ -44,11 +44,7 @@ def join_job(
     agent_flags: Sequence[str] = (),
 ) -> Membership:
     """Returns when the job has taken the script in. JoinError, AgentLost."""
-    if settings.model_dir is None and holds_shard():
-        raise JoinError(
-            "model_dir: expected a directory that all scripts of the job share, as no parameter servers hold the model, "
-            "found none"
-        )
+    _check_place(settings)
     files: _JobFiles
     if proposal is None or optimizer is None:
         assert settings.config is not None
@@ -58,7 +54,7 @@ def join_job(
     cluster = None
     try:
         if not in_cluster():
-            cluster = LocalCluster(files.make_model_dir(), files.log_dir, files.cluster_flags)
+            cluster = LocalCluster(files.make_model_dir(), files.log_dir, files.cluster_flags, _chief_flags(settings))
             cluster.start()
             _say(f"started chief and ps_server of {settings.name}; logs in {files.log_dir}")
         return Membership(settings, files, cluster, computes, check_signal, agent_flags)
@@ -68,6 +64,28 @@ def join_job(
         raise
     finally:
         files.close()
+
+
+def _check_place(settings: JobSettings) -> None:
+    """JoinError: the job is of a cluster in which the settings make no sense."""
+    by_chief = settings.checkpoint_writer == "chief"
+    if holds_shard():
+        if settings.model_dir is None and not (by_chief and task_index() > 0):
+            raise JoinError(
+                "model_dir: expected a directory that all scripts of the job share, as no parameter servers hold the model, or of "
+                "the first one alone with checkpoint_writer=\"chief\", found none"
+            )
+    elif in_cluster() and settings.checkpoint_writer is not None:
+        raise JoinError(
+            "checkpoint_writer: expected none, as this job's chief is a program of its own, whose --checkpoint_writer says it, "
+            f"found {settings.checkpoint_writer!r}"
+        )
+
+
+def _chief_flags(settings: JobSettings) -> List[str]:
+    """Of a chief that the script starts, or that its agent is."""
+    writer = settings.checkpoint_writer
+    return [] if writer is None else [f"--checkpoint_writer={writer}"]
 
 
 class _JobFiles:
@@ -209,7 +227,7 @@ class Membership:
         self._check_signal = check_signal
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self._agent = self._start_agent(theirs, agent_flags)
+            self._agent = self._start_agent(theirs, [*self._leader_flags(settings), *agent_flags])
         except BaseException:
             ours.close()
             raise
@@ -323,14 +341,16 @@ class Membership:
         command = [find_program("keelson_agent"), f"--script_socket={descriptors[0]}", *files.agent_flags()]
         if files.model_dir is not None:
             command.append(f"--model_dir={files.model_dir}")
-        if self._holds_shard:
-            command += files.leader_flags
         command += [*metrics_flags(), *flags]
         if self._cluster is not None:
             return Child(command, self._cluster.environment("worker"), self._cluster.log_path("agent"), descriptors)
         # The chief of a script's own cluster ends with the script.
         command.append("--propose_when_done")
         return Child(command, cluster_variables(), descriptors=descriptors)
+
+    def _leader_flags(self, settings: JobSettings) -> List[str]:
+        """Of an agent that may lead the job."""
+        return [*self._files.leader_flags, *_chief_flags(settings)] if self._holds_shard else []
 
     def _look_around(self) -> None:
         """In each slice of a wait."""

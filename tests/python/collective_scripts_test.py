@@ -42,8 +42,10 @@ print("left at", job.global_step, flush=True)
 class CollectiveScriptsTest(RealJobTest):
     def setUp(self):
         super().setUp()
-        text = SCRIPT.replace("DIRECTORY", self.directory).replace("MODEL", self.model_dir)
-        self.script = self.write("line.py", text)
+        self.write_script(SCRIPT)
+
+    def write_script(self, text):
+        self.script = self.write("line.py", text.replace("DIRECTORY", self.directory).replace("MODEL", self.model_dir))
 
     def cluster_of(self, scripts, **more):
         return ScriptCluster(self, self.script, scripts, servers=False, **more)
@@ -132,6 +134,28 @@ class CollectiveScriptsTest(RealJobTest):
             self.await_end(cluster, 3)
             self.assertEqual(load_state_dict(self.model_dir).step, 200)
             self.assertRegex(cluster.log(0), "restored from .*: lost steps 0 to [0-9]+ of its shard")
+
+    def test_the_first_script_alone_may_have_the_model_directory(self):
+        own = """model_dir="MODEL" if '"index": 0' in os.environ["TF_CONFIG"] else None, checkpoint_writer="chief\""""
+        text = SCRIPT.replace('model_dir="MODEL"', own)
+        self.write_script(text)
+        with self.cluster_of(3) as cluster:
+            self.tell("slow")
+            self.await_steps(cluster, 1, 40)
+            for agent in [cluster.agent(1), cluster.agent(2)]:
+                os.kill(agent, signal.SIGKILL)
+            self.assertEqual([cluster.wait("worker", index) for index in (1, 2)], [138, 138], cluster.logs())
+            for index in (1, 2):
+                cluster.start("worker", index)
+            self.untell("slow")
+            self.await_end(cluster, 3)
+            self.assertEqual(load_state_dict(self.model_dir).step, 200)
+            self.assertRegex(cluster.log(0), "restored from .*: lost steps 0 to [0-9]+ of its shard")
+        self.write_script(text.replace("epochs=50", "epochs=60"))
+        with self.cluster_of(3) as longer:
+            self.await_end(longer, 3)
+            self.assertIn("joined 200", longer.lines(0))
+            self.assertEqual(load_state_dict(self.model_dir).step, 240)
 
     def test_another_job_is_refused_a_model_directory_that_is_in_use(self):
         with self.cluster_of(2) as first:

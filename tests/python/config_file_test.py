@@ -75,7 +75,7 @@ class ConfigFileTest(unittest.TestCase):
 
     def test_the_file_says_the_rest(self):
         for more in ({"epochs": 3}, {"optimizer": keelson.Sgd(lr=1.0)}, {"name": "clicks"}, {"seed": 1}):
-            with self.assertRaisesRegex(TypeError, "expected records, model_dir, data_dir and debug alone beside config"):
+            with self.assertRaisesRegex(TypeError, "expected records, model_dir, .* and debug alone beside config"):
                 keelson.join(**{"config": self.write(CONFIG), "records": 20, **more})
         with self.assertRaisesRegex(TypeError, "expected data_dir with config, whose chief counts the records, found"):
             keelson.join("line", records=20, batch_size=2, epochs=1, data_dir="/data")

@@ -249,6 +249,26 @@ class JobTest(FakeJobTest):
             expected = "^model_dir: expected a directory that all scripts of the job share, "
             with self.assertRaisesRegex(keelson.JoinError, expected):
                 self.join(model_dir=None).__enter__()
+            with self.assertRaisesRegex(keelson.JoinError, expected):
+                self.join(model_dir=None, checkpoint_writer="servers").__enter__()
+            with self.join(model_dir=None, checkpoint_writer="chief") as job:
+                list(job.steps())
+        self.assertEqual(self.events()["flags"].get("checkpoint_writer"), "chief")
+        with mock.patch.dict(os.environ, {"RANK": "0", "WORLD_SIZE": "2"}):
+            with self.assertRaisesRegex(keelson.JoinError, expected):
+                self.join(model_dir=None, checkpoint_writer="chief").__enter__()
+        self.assert_nothing_runs()
+
+    def test_who_writes_snapshots_is_for_those_to_say_who_start_the_chief(self):
+        with self.assertRaisesRegex(keelson.JoinError, "^checkpoint_writer: expected 'servers' or 'chief', found 'me'$"):
+            self.join(checkpoint_writer="me")
+        with self.join(checkpoint_writer="chief") as job:
+            list(job.steps())
+        self.assertIn("--checkpoint_writer=chief", self.log("chief"))
+        self.assertNotIn("--checkpoint_writer", self.log("ps"))
+        os.environ["TF_CONFIG"] = '{"cluster":{"ps":["a:1"],"worker":["b:1"]},"task":{"type":"worker","index":0}}'
+        with self.assertRaisesRegex(keelson.JoinError, "^checkpoint_writer: expected none, as this job's chief is a program"):
+            self.join(checkpoint_writer="chief").__enter__()
         self.assert_nothing_runs()
 
     def test_one_process_of_a_launcher_has_a_job_of_its_own(self):
