@@ -8,7 +8,8 @@ import re
 import shutil
 import signal
 import subprocess
-from typing import IO, Callable, Dict, Mapping, Optional, Sequence, Union
+import tempfile
+from typing import IO, Callable, Dict, List, Mapping, Optional, Sequence, Union, cast
 
 from .cluster_environment import CLUSTER_VARIABLES
 from .errors import JoinError
@@ -18,6 +19,9 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _LIBRARIES = os.path.join(_PACKAGE, "lib")  # In a wheel (deploy/make_wheel.py).
 _BUILT = os.path.join(os.path.dirname(os.path.dirname(_PACKAGE)), "build", "release", "bin")
 
+# Where a program of a pod tells the kubelet why it ended.
+_KUBELETS_FILE = "/dev/termination-log"
+_LONGEST_WORDS = 4096
 _ERROR = re.compile(r"E \S+Z \S+ (.*)")
 
 _libc = ctypes.CDLL(None)
@@ -50,13 +54,20 @@ class Child:
         log_path: Optional[str] = None,
         descriptors: Sequence[int] = (),
     ) -> None:
-        """Without a log path it writes to this process's standard error."""
+        """One of Keelson's programs. Without a log path it writes to this process's standard error."""
         self.name = os.path.basename(command[0])
         self.log_path = log_path
+        # Where it says why it ended, where that is a file of its own.
+        self._words: Optional[IO[bytes]] = None
+        words_flags: List[str] = []
+        if log_path is None and not _has_kubelets_file():
+            self._words = cast(IO[bytes], tempfile.TemporaryFile())
+            words_flags = [f"--termination_log=/dev/fd/{self._words.fileno()}"]
+            descriptors = [*descriptors, self._words.fileno()]
         log: Union[IO[bytes], int] = open(log_path, "wb") if log_path else 2
         try:
             self._process = subprocess.Popen(
-                command,
+                [*command, *words_flags],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -91,12 +102,28 @@ class Child:
 
     def last_words(self) -> str:
         """Its name, its exit code, and what it said last of why."""
-        line = last_error(self.log_path) if self.log_path else None
+        line = last_error(self.log_path) if self.log_path else self._told_words()
         return f"{self.name} ended with {self.exit_code()}{': ' + line if line else ''}"
+
+    def _told_words(self) -> Optional[str]:
+        if self._words is not None:
+            words = os.pread(self._words.fileno(), _LONGEST_WORDS, 0)
+        else:
+            try:
+                with open(_KUBELETS_FILE, "rb") as file:
+                    words = file.read(_LONGEST_WORDS)
+            except OSError:
+                return None
+        return words.decode("utf-8", "replace").strip() or None
 
     def _send(self, number: signal.Signals) -> None:
         if self._process.poll() is None:
             self._process.send_signal(number)
+
+
+def _has_kubelets_file() -> bool:
+    """One that is this process's alone."""
+    return os.path.exists(_KUBELETS_FILE) and os.environ.get("LOCAL_WORLD_SIZE", "1") == "1"
 
 
 def last_error(log_path: str) -> Optional[str]:

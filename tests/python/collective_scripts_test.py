@@ -218,6 +218,15 @@ class CollectiveScriptsTest(RealJobTest):
             self.assertEqual(cluster.wait("worker", 1), 2, cluster.logs())
             self.assertIn("train.batch_size: expected 4, found 5", cluster.log(1))
 
+    def test_a_place_that_makes_no_sense_is_the_scripts_error_too(self):
+        with self.cluster_of(1, ranks=("PMI_RANK", "PMI_SIZE"), workers=1) as cluster:
+            cluster.kill("worker")
+            with cluster.with_environment(RANK="0"):
+                cluster.start("worker")
+            self.assertEqual(cluster.wait("worker"), 2, cluster.logs())
+            expected = "JoinError: keelson_agent ended with 2: WORLD_SIZE: expected the number of processes beside RANK, found none"
+            self.assertIn(expected, cluster.log())
+
     def test_all_learn_that_training_has_diverged(self):
         with self.cluster_of(2) as cluster:
             self.await_steps(cluster, 1, 20)

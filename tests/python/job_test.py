@@ -228,6 +228,14 @@ class JobTest(FakeJobTest):
                     step.push({"w": [1.0, 1.0]}, loss=0.5)
         self.assert_nothing_runs()
 
+    def test_in_a_cluster_too_an_agent_that_dies_is_named_with_its_reason(self):
+        os.environ["TF_CONFIG"] = '{"cluster":{},"task":{"type":"worker","index":3}}'
+        with self.assertRaisesRegex(keelson.AgentLost, "keelson_agent ended with 138: this agent was told to die$"):
+            with self.join(plan={"die_at": 1}) as job:
+                for step in job.steps():
+                    step.push({"w": [1.0, 1.0]}, loss=0.5)
+        self.assert_nothing_runs()
+
     def test_in_a_cluster_only_the_agent_is_started(self):
         os.environ["TF_CONFIG"] = '{"cluster":{},"task":{"type":"worker","index":3}}'
         with self.join() as job:
