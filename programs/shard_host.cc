@@ -84,7 +84,7 @@ ShardHost::ShardHost(const RoleContext& context, const ShardFlags& flags)
     : context_(context),
       flags_(flags),
       shards_(ShardsOf(context), HandlerOptions(context, flags), Clock::Real(), &end_),
-      metrics_(AddServerMetrics(&context.telemetry->metrics, shards_.own())) {}
+      metrics_(AddServerMetrics(&context.telemetry->metrics, &shards_)) {}
 
 ServiceShell ShardHost::MakeShell(const AccessGuard* guard) {
   HostedShards* const calls = shards_.calls();

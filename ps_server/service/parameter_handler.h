@@ -63,6 +63,9 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   // The chief has said that the job is over.
   bool finished() const { return finished_; }
 
+  // The shard that is here is a copy: another process serves it.
+  bool replica() const { return replica_; }
+
   // The server was asked to stop: the chief is told, and nothing is applied after the next cut.
   void Leave() { shard_.Leave(); }
   // Applies nothing from now on, unless that would lose what no committed snapshot has. False: it

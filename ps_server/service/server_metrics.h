@@ -6,6 +6,7 @@
 #include "keelson/v1/parameter_service.pb.h"
 #include "ps_server/service/parameter_handler.h"
 #include "ps_server/service/server_figures.h"
+#include "ps_server/service/shard_handlers.h"
 
 namespace keelson {
 
@@ -13,8 +14,10 @@ namespace keelson {
 void CollectServerMetrics(const v1::ShardStatus& shard, const ServerFigures& figures,
                           MetricPage* page);
 
-// `handler` outlives the registration.
+// What is registered outlives the registration. A process that may hold several shards tells of
+// each that is here, or was, with the label `shard`.
 MetricRegistry::Registration AddServerMetrics(MetricRegistry* registry, ParameterHandler* handler);
+MetricRegistry::Registration AddServerMetrics(MetricRegistry* registry, ShardHandlers* shards);
 
 }  // namespace keelson
 

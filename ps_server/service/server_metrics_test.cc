@@ -2,7 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "core/startup/scrape_testing.h"
+#include "ps_server/service/shard_testing.h"
+#include "testing/services/faulty_parameter_control.h"
 
 namespace keelson {
 namespace {
@@ -114,6 +121,69 @@ TEST(ServerMetrics, AskTheHandler) {
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_EQ(page->samples.at("keelson_ps_shard_ready"), 0);
   EXPECT_EQ(page->samples.at("keelson_ps_pushes_total"), 0);
+}
+
+// A process that serves shard 1, keeps a copy of shard 0, and has nothing of shard 2 yet.
+class SeveralShardsTest : public testing::Test {
+ protected:
+  SeveralShardsTest() {
+    v1::InitializeShardResponse response;
+    EXPECT_TRUE(host_.handler.Initialize(InitializeRequest(placement_, 0), &response).ok());
+    EXPECT_TRUE(shards_.at(1)->Initialize(InitializeRequest(placement_, 1), &response).ok());
+    v1::ReplicateShardRequest copy;
+    *copy.mutable_start() = InitializeRequest(placement_, 0);
+    copy.set_from("host:1");
+    EXPECT_TRUE(shards_.at(0)->ReplicateShard(copy, &response).ok());
+  }
+  std::map<std::string, double> Samples() {
+    const absl::StatusOr<Exposition> page = Scrape(telemetry_);
+    EXPECT_TRUE(page.ok()) << page.status();
+    return page->samples;
+  }
+  ParameterHandler::Options Options() {
+    ParameterHandler::Options options = {.incarnation = 9, .config_hash = kTestConfigHash};
+    options.connect_host = [this](const std::string&) {
+      return std::make_unique<FaultyParameterControl>(&host_.handler);
+    };
+    return options;
+  }
+
+  const Placement placement_ = TestPlacement(3);
+  TestServer host_;  // of shard 0
+  StopSignal end_;
+  ShardHandlers shards_{{1, 0, 2}, Options(), Clock::Real(), &end_};
+  Telemetry telemetry_;
+  const MetricRegistry::Registration registration_ =
+      AddServerMetrics(&telemetry_.metrics, &shards_);
+};
+
+TEST_F(SeveralShardsTest, AreTold) {
+  const std::map<std::string, double> samples = Samples();
+  EXPECT_EQ(samples.at("keelson_ps_shard_replica{shard=\"1\"}"), 0);
+  EXPECT_EQ(samples.at("keelson_ps_shard_replica{shard=\"0\"}"), 1);
+  for (const int shard : {0, 1}) {
+    const std::string label = absl::StrCat("{shard=\"", shard, "\"}");
+    EXPECT_EQ(samples.at("keelson_ps_shard_ready" + label), 1);
+    EXPECT_EQ(samples.at("keelson_ps_value_bytes" + label),
+              StatusOf(shards_.at(static_cast<size_t>(shard))).value_bytes());
+    EXPECT_EQ(samples.at("keelson_ps_pushes_total" + label), 0);
+  }
+  EXPECT_EQ(samples.count("keelson_ps_shard_ready{shard=\"2\"}"), 0);
+  EXPECT_EQ(samples.count("keelson_ps_pushes_total{shard=\"2\"}"), 0);
+}
+
+TEST_F(SeveralShardsTest, WhatWasDoneForOneThatHasMovedStaysCounted) {
+  Announce(shards_.at(0), {});
+  ASSERT_TRUE(CallBulk(shards_.at(0), BulkMethod::kPush, PushOf(placement_, 0, 1, 1)).ok());
+  EXPECT_EQ(Samples().at("keelson_ps_shard_replica{shard=\"0\"}"), 0) << "its chief calls here";
+  v1::FinishShardRequest moved;
+  *moved.mutable_header() = HeaderOf(kTestChief);
+  moved.set_moved(true);
+  v1::FinishShardResponse response;
+  ASSERT_TRUE(shards_.at(0)->Finish(moved, &response).ok());
+  const std::map<std::string, double> samples = Samples();
+  EXPECT_EQ(samples.count("keelson_ps_shard_ready{shard=\"0\"}"), 0);
+  EXPECT_EQ(samples.at("keelson_ps_pushes_total{shard=\"0\"}"), 1);
 }
 
 TEST(ServerMetrics, StalenessIsByTask) {

@@ -8,7 +8,7 @@
 namespace keelson {
 namespace {
 
-using Handlers = std::vector<std::pair<size_t, std::unique_ptr<ParameterHandler>>>;
+using Handlers = ShardHandlers::Handlers;
 
 Handlers MakeHandlers(const std::vector<size_t>& shards, ParameterHandler::Options options,
                       ChiefAdmission* chiefs, const Clock* clock, StopSignal* end) {

@@ -19,6 +19,8 @@ namespace keelson {
 // Thread-safe.
 class ShardHandlers {
  public:
+  using Handlers = std::vector<std::pair<size_t, std::unique_ptr<ParameterHandler>>>;
+
   // At least one shard; the first is the one that the process hosts by itself. Options::chiefs is
   // left out: one chief is obeyed for all of them. `end` is raised by Finish, or by others who end
   // the process's service. Both outlive the handlers.
@@ -29,6 +31,8 @@ class ShardHandlers {
   ParameterHandler* at(size_t shard);
   // That of the shard that the process hosts by itself.
   ParameterHandler* own() { return handlers_.front().second.get(); }
+  // Of all shards that may be here, by their numbers.
+  const Handlers& all() const { return handlers_; }
   // Takes the calls of all shards that may be here.
   HostedShards* calls() { return &calls_; }
 
@@ -49,7 +53,7 @@ class ShardHandlers {
   const Clock* const clock_;
   StopSignal* const end_;
   ChiefAdmission chiefs_;
-  const std::vector<std::pair<size_t, std::unique_ptr<ParameterHandler>>> handlers_;  // by shard
+  const Handlers handlers_;  // by shard
   HostedShards calls_;
 };
 
