@@ -1,5 +1,5 @@
-// The agent of a script in a cluster without parameter servers: beside its work for the script the
-// process holds a shard of the model, and may lead the job.
+// The agent of a script where workers hold variables: beside its work for the script the process
+// holds a shard of the model, and in a cluster without parameter servers it may lead the job.
 #ifndef KEELSON_PROGRAMS_HOSTING_AGENT_H_
 #define KEELSON_PROGRAMS_HOSTING_AGENT_H_
 

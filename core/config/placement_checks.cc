@@ -81,8 +81,7 @@ absl::Status CheckGroupFits(const std::string& field, PlacementGroup::Place on,
 
 }  // namespace
 
-absl::Status CheckPlacement(const v1::PlacementConfig& config, const ModelVariables& model,
-                            bool scripted) {
+absl::Status CheckPlacement(const v1::PlacementConfig& config, const ModelVariables& model) {
   const std::vector<std::string> names = PlacedNames(model);
   for (int g = 0; g < config.groups_size(); ++g) {
     const PlacementGroup& group = config.groups(g);
@@ -93,10 +92,6 @@ absl::Status CheckPlacement(const v1::PlacementConfig& config, const ModelVariab
       return FieldError(
           PlacementPath(g) + ".on", "PS or WORKERS",
           group.on() == PlacementGroup::PLACE_UNSPECIFIED ? "none" : absl::StrCat(group.on()));
-    }
-    if (scripted && group.on() == PlacementGroup::WORKERS) {
-      return FieldError(PlacementPath(g) + ".on",
-                        "PS with model.external, whose workers are scripts", "WORKERS");
     }
     RETURN_IF_ERROR(CheckGroupDecides(config, g, names));
   }

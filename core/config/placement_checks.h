@@ -10,9 +10,8 @@
 namespace keelson {
 
 // Checks the groups for a model. INVALID_ARGUMENT, with the field: a group has no pattern or no
-// place, decides for nothing, or has the workers hold a table or a script's variables (`scripted`).
-absl::Status CheckPlacement(const v1::PlacementConfig& config, const ModelVariables& model,
-                            bool scripted);
+// place, decides for nothing, or has the workers hold a table.
+absl::Status CheckPlacement(const v1::PlacementConfig& config, const ModelVariables& model);
 
 // Checks the groups for a cluster. INVALID_ARGUMENT, with the field: it has no parameter servers,
 // or lists no workers, that a group names. A cluster of one process has both.

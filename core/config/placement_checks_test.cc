@@ -17,11 +17,11 @@ v1::PlacementConfig PlacementGroups(const std::string& text) {
 }
 
 // With the variables "dense/kernel" and "dense/bias", and the table "users".
-absl::Status CheckGroups(const std::string& text, bool scripted = false) {
+absl::Status CheckGroups(const std::string& text) {
   ModelVariables model;
   model.variables = {{"dense/kernel", Shape({3}), {}}, {"dense/bias", Shape({3}), {}}};
   model.tables = {{"users", 8, {}}};
-  return CheckPlacement(PlacementGroups(text), model, scripted);
+  return CheckPlacement(PlacementGroups(text), model);
 }
 
 TEST(CheckPlacementTest, VariablesMayBeAnywhereAndTablesOnServers) {
@@ -56,15 +56,8 @@ TEST(CheckPlacementTest, WhatAGroupLacksIsSaid) {
   }
   v1::PlacementConfig unknown = PlacementGroups("groups { variables: '*' }");
   unknown.mutable_groups(0)->set_on(static_cast<v1::PlacementConfig::Group::Place>(7));
-  EXPECT_EQ(CheckPlacement(unknown, {}, /*scripted=*/false),
+  EXPECT_EQ(CheckPlacement(unknown, {}),
             absl::InvalidArgumentError("placement.groups[0].on: expected PS or WORKERS, found 7"));
-}
-
-TEST(CheckPlacementTest, ScriptsHoldNothing) {
-  EXPECT_EQ(CheckGroups("groups { variables: '*' on: PS }", /*scripted=*/true), absl::OkStatus());
-  EXPECT_EQ(CheckGroups("groups { variables: 'dense/*' on: WORKERS }", /*scripted=*/true),
-            absl::InvalidArgumentError("placement.groups[0].on: expected PS with model.external, "
-                                       "whose workers are scripts, found WORKERS"));
 }
 
 ClusterSpec ClusterToPlaceIn(int servers, int workers) {

@@ -256,7 +256,7 @@ absl::Status CheckRest(const v1::TrainConfig& config, const ModelVariables& mode
   RETURN_IF_ERROR(CheckCheckpoint(config.checkpoint(), !config.model().tables().empty()));
   RETURN_IF_ERROR(ValidateTransferConfig(config.transfer()));
   RETURN_IF_ERROR(CheckTransferGroups(config.transfer(), model.variables, model.tables));
-  RETURN_IF_ERROR(CheckPlacement(config.placement(), model, config.model().has_external()));
+  RETURN_IF_ERROR(CheckPlacement(config.placement(), model));
   RETURN_IF_ERROR(NotNegative("collective.min_workers", config.collective().min_workers()));
   return CheckConsistency(config.consistency(), UsesFtrl(config.optimizer()), !model.tables.empty(),
                           config.data().has_stream());

@@ -13,7 +13,7 @@ from .optimizers import Optimizer
 from .pod_paths import local_path
 from .settings import Checkpoint, Consistency, Evaluation, Transfer, default_consistency
 from .tables import Table, check_tables
-from .text_proto import Fields, present, render
+from .text_proto import Enum, Fields, present, render
 
 if TYPE_CHECKING:
     from .config_file import ConfigFile
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _MAX_LOGGED_BYTES = 100
 # As the chief's flag of that name has them.
 CHECKPOINT_WRITERS = ("servers", "chief")
+_PLACES = {"servers": Enum("PS"), "workers": Enum("WORKERS")}
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class JobSettings:
     seed: int
     # Who writes and reads the parts of a snapshot, one of CHECKPOINT_WRITERS; None: as the job's programs have it.
     checkpoint_writer: Optional[str] = None
+    # "workers" or "servers" by patterns of variables; the first that matches decides.
+    placement: Mapping[str, str] = field(default_factory=dict)
     # Has the rest, of a model of Keelson's layers; None: the script says it all.
     config: Optional[ConfigFile] = None
     # Whether the script is watched: see lent_memory.
@@ -89,6 +92,9 @@ class JobSettings:
         _expect(isinstance(self.seed, int) and 0 <= self.seed < 1 << 64, "seed", "a whole number >= 0", self.seed)
         _expect(self.checkpoint_writer in (None, *CHECKPOINT_WRITERS), "checkpoint_writer",
                 " or ".join(map(repr, CHECKPOINT_WRITERS)), repr(self.checkpoint_writer))  # fmt: skip
+        for pattern, place in self.placement.items():
+            _expect(isinstance(pattern, str) and place in _PLACES, f"placement of {pattern!r}",
+                    " or ".join(map(repr, _PLACES)), repr(place))  # fmt: skip
         for what, kind in (
             ("consistency", Consistency),
             ("transfer", Transfer),
@@ -97,6 +103,12 @@ class JobSettings:
         ):
             _expect(isinstance(getattr(self, what), kind), what, f"a keelson.{kind.__name__}", getattr(self, what))
 
+
+    @property
+    def places_on_workers(self) -> bool:
+        """Whether scripts hold variables although there are servers."""
+        own = "workers" in self.placement.values()
+        return own or (self.config is not None and self.config.places_on_workers())
 
     @property
     def records_per_step(self) -> int:
@@ -175,9 +187,18 @@ def config_text(settings: JobSettings, proposal: Proposal, optimizer: Optimizer)
         ("transfer", settings.transfer.fields()),
         ("consistency", settings.consistency.fields()),
         *([("evaluation", evaluation)] if evaluation else []),
+        *_placement_fields(settings.placement, proposal.tables),
         ("initial_values", initial),
     ]
     return render(fields)
+
+
+def _placement_fields(placement: Mapping[str, str], tables: Mapping[str, Table]) -> Fields:
+    """Tables are on servers whatever the patterns say."""
+    if not placement:
+        return []
+    places = {**dict.fromkeys(tables, "servers"), **placement}
+    return [("placement", [("groups", [("variables", name), ("on", _PLACES[on])]) for name, on in places.items()])]
 
 
 def check_logged_name(name: str) -> None:

@@ -71,6 +71,11 @@ class ConfigFile:
         tables = self.message.message("model").messages("tables")
         return {table.text("name"): table.integer("dim") for table in tables}
 
+    def places_on_workers(self) -> bool:
+        """ValueError."""
+        groups = self.message.message("placement").messages("groups")
+        return any(group.text("on") == "WORKERS" for group in groups)
+
     def bounds_gradients(self) -> bool:
         """The norm of all together, which is the agent's work. ValueError."""
         return self.message.message("optimizer").number("clip_global_norm") != 0

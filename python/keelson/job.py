@@ -45,6 +45,7 @@ def join(
     seed: int = 0,
     data_dir: Union[str, os.PathLike[str], None] = None,
     checkpoint_writer: Optional[str] = None,
+    placement: Optional[Mapping[str, str]] = None,
     debug: bool = False,
 ) -> Job:
     """A job as a context manager: the script is a worker of it from the beginning of the with block to its end.
@@ -67,11 +68,14 @@ def join(
     first script alone has the model_dir and the others may have none: it then writes and reads their parts of snapshots
     too, which otherwise ("servers") each does.
 
+    placement: who holds which variables beside parameter servers, "servers" (the default) or "workers", the scripts among
+    themselves, by patterns of which the first that matches decides: {"*": "workers"}. Tables are on servers.
+
     debug: each step compares the values with what the servers sent, and raises a RuntimeError that names the variable where
     the script has changed them. JoinError."""
     if config is not None:
         others = (name, batch_size, epochs, max_steps, variables, tables, optimizer, consistency, transfer, checkpoint)
-        settings = _settings_of(config, records, model_dir, data_dir, [*others, evaluation, initial, seed or None])
+        settings = _settings_of(config, records, model_dir, data_dir, [*others, evaluation, initial, seed or None, placement])
         return Job(dataclasses.replace(settings, checkpoint_writer=checkpoint_writer, debug=debug), None, None)
     if name is None or batch_size is None:
         raise TypeError("join: expected a name and a batch_size, or a config, found neither")
@@ -93,7 +97,9 @@ def join(
     )
     if (variables is None and tables is None) != (optimizer is None):
         raise TypeError("join: expected both variables and optimizer, or neither with keelson.torch.Optimizer")
-    settings = dataclasses.replace(settings, checkpoint_writer=checkpoint_writer, debug=debug)
+    settings = dataclasses.replace(
+        settings, checkpoint_writer=checkpoint_writer, placement=dict(placement or {}), debug=debug
+    )
     return Job(settings, None if optimizer is None else propose(variables or {}, tables), optimizer)
 
 

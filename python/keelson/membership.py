@@ -223,7 +223,8 @@ class Membership:
         self._name = settings.name
         self._files = files
         self._cluster = cluster
-        self._holds_shard = cluster is None and holds_shard()
+        # The agent has a part of the model, which it serves until the job is over or another one has it.
+        self._holds_shard = (cluster is None and holds_shard()) or settings.places_on_workers
         self._check_signal = check_signal
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
@@ -350,7 +351,8 @@ class Membership:
 
     def _leader_flags(self, settings: JobSettings) -> List[str]:
         """Of an agent that may lead the job."""
-        return [*self._files.leader_flags, *_chief_flags(settings)] if self._holds_shard else []
+        leads = self._cluster is None and holds_shard()
+        return [*self._files.leader_flags, *_chief_flags(settings)] if leads else []
 
     def _look_around(self) -> None:
         """In each slice of a wait."""
@@ -370,10 +372,16 @@ class Membership:
     def _end_shard(self, is_over: bool) -> None:
         """Waits until the job, which has no more work, needs this part of the model no longer, or another agent has it."""
         if not is_over:
-            self._agent.terminate()
+            self._give_shard_away()
         deadline = float("inf") if is_over else time.monotonic() + _HAND_OVER_SECONDS
         while self._agent.wait(SLICE_SECONDS) is None and time.monotonic() < deadline:
             self._check_signal()
+
+    def _give_shard_away(self) -> None:
+        """To another agent, or, where this one is the only one of the script's own cluster, into the last snapshot."""
+        self._agent.terminate()
+        if self._cluster is not None:
+            self._cluster.stop()
 
     def _end_agent(self) -> None:
         """AgentLost: it does not end, or not well."""
@@ -388,7 +396,7 @@ class Membership:
         """Leaves nothing behind, whatever state it is in."""
         self._session.close()  # The agent leaves the job.
         if self._holds_shard:
-            self._agent.terminate()
+            self._give_shard_away()
         if self._agent.wait(_HAND_OVER_SECONDS if self._holds_shard else _END_SECONDS) is None:
             self._agent.kill()
         if self._cluster is not None:

@@ -39,7 +39,9 @@ print("left at", job.global_step, flush=True)
 """
 
 
-class CollectiveScriptsTest(RealJobTest):
+class LineTest(RealJobTest):
+    """Of jobs of SCRIPT, which say how it is started."""
+
     def setUp(self):
         super().setUp()
         self.write_script(SCRIPT)
@@ -47,8 +49,8 @@ class CollectiveScriptsTest(RealJobTest):
     def write_script(self, text):
         self.script = self.write("line.py", text.replace("DIRECTORY", self.directory).replace("MODEL", self.model_dir))
 
-    def cluster_of(self, scripts, **more):
-        return ScriptCluster(self, self.script, scripts, servers=False, **more)
+    def cluster_of(self, scripts, servers=False, **more):
+        return ScriptCluster(self, self.script, scripts, servers=servers, **more)
 
     def tell(self, what):
         self.path_of(what, "")
@@ -86,6 +88,8 @@ class CollectiveScriptsTest(RealJobTest):
         used = Counter(record for index in range(scripts) for step in self.steps_of(cluster, index) for record in step[1:])
         self.assertEqual(used, Counter({str(record): EPOCHS for record in range(RECORDS)}))
 
+
+class CollectiveScriptsTest(LineTest):
     def test_a_step_is_the_mean_of_a_batch_of_each(self):
         with self.cluster_of(3) as cluster:
             self.await_end(cluster, 3)

@@ -1,5 +1,6 @@
 """Scripts beside C++ workers, on a model of Keelson's layers."""
 
+import json
 import os
 import unittest
 
@@ -98,6 +99,19 @@ class MixedJobTest(RealJobTest):
         self.assertGreater(steps, 0)  # It computes the worker's batches, too, until that is there.
         counts = keelson.load_state_dict(self.model_dir)["count/embeddings"].data.cast("f").tolist()
         self.assertEqual(sorted({round(2 * count, 3) for count in counts}), [EPOCHS])
+
+    def test_a_script_and_a_worker_hold_variables_beside_a_server(self):
+        self.config = self.path_of("hybrid.textproto", CONFIG + 'placement { groups { variables: "*" on: WORKERS } }')
+        with self.cluster() as cluster:
+            cluster.start("worker", 1)  # Training begins when both are there.
+            codes = [cluster.wait(*task) for task in (("worker", 0), ("worker", 1), ("chief",), ("ps",))]
+            self.assertEqual(codes, [0, 0, 0, 0], cluster.logs())
+        with open(os.path.join(self.model_dir, "placement.json"), encoding="utf-8") as file:
+            shards = json.load(file)["shards"]
+        self.assertEqual([shard.get("host") for shard in shards], [None, "worker-0", "worker-1"])
+        self.assertEqual(shards[0]["bytes"], 0)
+        counts = keelson.load_state_dict(self.model_dir)["count/embeddings"].data.cast("f").tolist()
+        self.assertEqual(sorted({round(count, 3) for count in counts}), [EPOCHS])
 
     def test_a_script_with_other_records_is_refused(self):
         with self.cluster(records=RECORDS - 1) as cluster:

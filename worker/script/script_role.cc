@@ -10,7 +10,6 @@
 #include "core/base/number_flags.h"
 #include "core/base/status_macros.h"
 #include "core/client/services/chief_service.h"
-#include "core/config/shard_layout.h"
 #include "core/model/spec/model_variables.h"
 #include "core/optim/optimizer_groups.h"
 #include "core/script/script_socket.h"
@@ -132,10 +131,6 @@ void AddAgentFlags(CLI::App* app, AgentFlags* flags) {
 }
 
 absl::Status CheckForScript(const RoleContext& context, const AgentFlags& flags) {
-  const ShardLayout layout(context.config, context.cluster);
-  if (layout.servers() > 0 && !layout.hosts().empty()) {
-    return Refused("placement.groups", "PS alone", "WORKERS");
-  }
   return OptionsOf(context, flags).status();
 }
 

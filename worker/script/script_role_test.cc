@@ -28,20 +28,6 @@ TEST(AgentRoleTest, NeedsTheScriptsSocket) {
   EXPECT_THAT(status.message(), HasSubstr("--script_socket: expected the descriptor of a "));
 }
 
-TEST(AgentRoleTest, HoldsNoVariablesBesideServers) {
-  RoleContext context = ContextOfLayers();
-  context.cluster.self = context.self;
-  context.cluster.distributed = true;
-  context.cluster.ps = {{0, "ps:1"}};
-  context.cluster.workers = {{0, "worker:1"}};
-  v1::PlacementConfig::Group* const group = context.config.mutable_placement()->add_groups();
-  group->set_variables("*");
-  group->set_on(v1::PlacementConfig::Group::WORKERS);
-  EXPECT_EQ(CheckForScript(context, {}),
-            absl::InvalidArgumentError("placement.groups: expected PS alone where a script is a "
-                                       "worker, found WORKERS"));
-}
-
 std::string RefusalOf(const RoleContext& context, int64_t records, bool hold_values = false) {
   StopSignal stop;
   ScriptPeer script;
