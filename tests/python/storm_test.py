@@ -63,7 +63,7 @@ def gradient_of(records):
     return counts
 
 arguments = dict(records=RECORDS, batch_size=BATCH, epochs=EPOCHS, seed=5, consistency=CONSISTENCY, model_dir="MODEL",
-                 checkpoint=keelson.Checkpoint(save_steps=STRIDE))
+                 placement=PLACEMENT, checkpoint=keelson.Checkpoint(save_steps=STRIDE))
 """
 ARRAYS = """
 with keelson.join("count", variables={name: [0.0] * RECORDS for name in NAMES}, optimizer=keelson.Sgd(lr=1), **arguments) as job:
@@ -112,7 +112,7 @@ class Storm(RealJobTest):
     # Steps between two kills.
     stride = 4
 
-    def start_storm(self, body, replicas, consistency, names=("count",), **more):
+    def start_storm(self, body, replicas, consistency, names=("count",), placement=None, **more):
         """The cluster of a job whose length is that of its kills."""
         self.pace = os.path.join(self.directory, "pace")
         self.names = names
@@ -124,6 +124,7 @@ class Storm(RealJobTest):
         for name, value in (
             ("PACE", self.pace), ("MODEL", self.model_dir), ("RECORDS", RECORDS), ("BATCH", BATCH), ("REPLICAS", replicas),
             ("CONSISTENCY", consistency), ("EPOCHS", self.epochs), ("STRIDE", self.stride), ("NAMES", names),
+            ("PLACEMENT", placement),
         ):  # fmt: skip
             text = text.replace(name, str(value))
         self.cluster = ScriptCluster(self, self.write("count.py", text), SCRIPTS, **more)
@@ -148,11 +149,11 @@ class Storm(RealJobTest):
 
 
 class StormTest(Storm):
-    def run_storm(self, body, victims):
+    def run_storm(self, body, victims, **more):
         """What each record's element is at the end."""
         chosen = random.Random(SEED)
         flags = [f"--lease={LEASE_SECONDS}"]
-        with self.start_storm(body, 2, "keelson.Sync(2)", chief_flags=flags) as cluster:
+        with self.start_storm(body, 2, "keelson.Sync(2)", chief_flags=flags, **more) as cluster:
             for kill in range(KILLS):
                 self.let_steps_begin((kill + 1) * self.stride)
                 self.await_step((kill + 1) * self.stride - 1)
@@ -200,6 +201,16 @@ class StormTest(Storm):
     def test_rows_of_every_record_count_once_in_each_epoch(self):
         counts = self.run_storm(ROWS, ["worker", "agent", "chief"])
         self.assertEqual(counts, [self.epochs] * RECORDS)
+
+    def test_rows_on_the_server_count_likewise_where_agents_hold_the_rest(self):
+        counts = self.run_storm(ROWS, ["worker", "agent", "chief"], placement={"*": "workers"})
+        self.assertEqual(counts, [self.epochs] * RECORDS)
+
+    def test_variables_of_agents_lose_at_most_what_came_after_a_snapshot(self):
+        """Both holders of a shard may be killed one after the other."""
+        counts = self.run_storm(ARRAYS, ["worker", "agent", "chief"], placement={"*": "workers"})
+        self.assertLessEqual(max(counts), self.epochs)
+        self.assertGreater(sum(counts), 0)
 
     def test_a_killed_server_loses_what_came_after_its_snapshot_and_nothing_counts_twice(self):
         counts = self.run_storm(ARRAYS, ["ps", "worker", "agent", "chief"])
