@@ -106,8 +106,13 @@ TEST(EvaluatorE2eTest, EarlyStoppingEndsTheJob) {
 
 TEST(EvaluatorE2eTest, TwoShareTheSnapshotsOfAJob) {
   Job job({.ps = 1, .workers = 2, .evaluator = Job::Evaluator::kUnlisted}, JobConfig(2000));
-  job.StartAll();
-  job.Start(kSecondEvaluator);
+  for (const Task& task : {kChiefTask, PsTask(0), kEvaluatorTask}) job.Start(task);
+  // Each has something to score while the other one is not there.
+  job.WaitForLog(kEvaluatorTask, " examples in ");
+  job.process(kEvaluatorTask).Signal(SIGSTOP);
+  for (const Task& task : {WorkerTask(0), WorkerTask(1), kSecondEvaluator}) job.Start(task);
+  job.WaitForLog(kSecondEvaluator, " examples in ");
+  job.process(kEvaluatorTask).Signal(SIGCONT);
   job.ExpectAllDone();
   const std::vector<int64_t> steps = EvaluatedSteps(job.model_dir());
   EXPECT_THAT(steps, Contains(2000));
