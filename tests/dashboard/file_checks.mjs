@@ -169,7 +169,9 @@ export async function afterwards(processes, browser, job, others, screenshots) {
     const {body} = await json(`${origin}/api/v1/runs/visits/report`);
     const {record} = body.wrong[0];
     const {age, tags, "home city": city} = visits.people[record];
-    const cells = await page.locator(`[data-testid="wrong-rows"] tr[data-record="${record}"] td`).allTextContents();
+    const row = page.locator(`[data-testid="wrong-rows"] tr[data-record="${record}"]`);
+    await row.waitFor();
+    const cells = await row.locator("td").allTextContents();
     for (const value of [age, tags, city]) assert.ok(cells.includes(value === "" ? "missing" : value), `${value}: ${cells}`);
     await screenshots.take(page, "wrong-columns", {fullPage: true});
   });
