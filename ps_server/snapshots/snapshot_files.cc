@@ -1,5 +1,6 @@
 #include "ps_server/snapshots/snapshot_files.h"
 
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,14 @@
 #include "ps_server/snapshots/shard_files.h"
 
 namespace keelson {
+namespace {
+
+std::string NoSharedDirectory(absl::string_view call, absl::string_view found) {
+  return absl::StrCat(call, ": expected a directory that all roles share (--model_dir), found ",
+                      found, "; without one: chief --checkpoint_writer=chief");
+}
+
+}  // namespace
 
 SnapshotFiles::SnapshotFiles(const std::string& model_dir, const Clock* clock,
                              FileSystem* file_system)
@@ -17,10 +26,7 @@ SnapshotFiles::SnapshotFiles(const std::string& model_dir, const Clock* clock,
 
 absl::Status SnapshotFiles::Check(absl::string_view call, int64_t step) const {
   if (directory_.model_dir().empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(call,
-                     ": expected a directory that all roles share (--model_dir), found none; "
-                     "without one: chief --checkpoint_writer=chief"));
+    return absl::FailedPreconditionError(NoSharedDirectory(call, "none"));
   }
   if (step >= 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -38,9 +44,14 @@ absl::StatusOr<std::unique_ptr<BundleDataWriter>> SnapshotFiles::Create(
   }
   const std::string path = DataPath(directory_.SnapshotPrefix(request.step()), request.data_shard(),
                                     request.num_data_shards());
-  return BundleDataWriter::Create(
+  absl::StatusOr<std::unique_ptr<BundleDataWriter>> writer = BundleDataWriter::Create(
       file_system_, PendingPath(path, request.header().chief_term(), request.cut_id()),
       request.data_shard());
+  if (absl::IsNotFound(writer.status())) {
+    return absl::NotFoundError(NoSharedDirectory(
+        kCall, absl::StrCat("that ", directory_.model_dir(), " does not exist here")));
+  }
+  return writer;
 }
 
 absl::StatusOr<std::unique_ptr<ShardStore>> SnapshotFiles::Restore(ShardStore::Options options,

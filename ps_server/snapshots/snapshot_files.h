@@ -33,6 +33,7 @@ class SnapshotFiles {
 
   // Opens the data file of a snapshot that is about to be written, which waits for the chief's
   // commit under the name PendingPath. INVALID_ARGUMENT: not one of its data files.
+  // NOT_FOUND: this machine does not have the directory.
   absl::StatusOr<std::unique_ptr<BundleDataWriter>> Create(const v1::WriteSnapshotRequest& request);
 
   // Makes a shard of the snapshot of a step, on so many threads. Errors of RestoreShard.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -67,6 +68,15 @@ TEST_F(SnapshotFilesTest, NumbersThatMakeNoSenseAreRefused) {
   EXPECT_EQ(Write(7, 0, 0).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Restore(-1).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(*ListDirectory(directory_), IsEmpty());
+}
+
+TEST_F(SnapshotFilesTest, ADirectoryThatOnlyOthersHaveIsNamed) {
+  std::filesystem::remove(directory_);
+  EXPECT_EQ(Write(7),
+            absl::NotFoundError(absl::StrCat(
+                "WriteSnapshot: expected a directory that all roles share (--model_dir), "
+                "found that ",
+                directory_, " does not exist here; without one: chief --checkpoint_writer=chief")));
 }
 
 TEST_F(SnapshotFilesTest, ASnapshotMayBeWrittenAgain) {
