@@ -144,7 +144,7 @@ v1::ShardStatus StatusOf(ParameterHandler* handler) {
   return shard;
 }
 
-// Of a process that may hold several shards, each where something is to be said of it.
+// A process that may hold several shards tells of those that are here, or have been.
 void CollectHeldShards(ShardHandlers* shards, MetricPage* page) {
   for (const auto& [number, handler] : shards->all()) {
     const v1::ShardStatus shard = StatusOf(handler.get());

@@ -31,7 +31,7 @@ class ShardHandlers {
   ParameterHandler* at(size_t shard);
   // That of the shard that the process hosts by itself.
   ParameterHandler* own() { return handlers_.front().second.get(); }
-  // Of all shards that may be here, by their numbers.
+  // The handlers of all shards that may be here, with the shards' numbers.
   const Handlers& all() const { return handlers_; }
   // Takes the calls of all shards that may be here.
   HostedShards* calls() { return &calls_; }

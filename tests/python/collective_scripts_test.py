@@ -75,6 +75,17 @@ class LineTest(RealJobTest):
         codes = [cluster.wait("worker", index) for index in range(scripts)]
         self.assertEqual(codes, [0] * scripts, cluster.logs())
 
+    def kill_a_script_and_an_agent(self, cluster):
+        """Of three, one after the other."""
+        self.tell("slow")
+        self.await_steps(cluster, 1, 20)
+        cluster.kill("worker", 1)
+        self.start_again(cluster, 1)
+        self.tell("slow")
+        os.kill(cluster.agent(2), signal.SIGKILL)
+        self.assertEqual(cluster.wait("worker", 2), 138, cluster.logs())
+        self.start_again(cluster, 2)
+
     def check_model(self, steps, scripts):
         state = load_state_dict(self.model_dir)
         self.assertEqual(state.step, steps)
@@ -90,6 +101,20 @@ class LineTest(RealJobTest):
 
 
 class CollectiveScriptsTest(LineTest):
+    def lose_both_holders(self, cluster):
+        """Of a shard, of a job of three."""
+        self.tell("slow")
+        self.await_steps(cluster, 1, 40)
+        for agent in [cluster.agent(1), cluster.agent(2)]:
+            os.kill(agent, signal.SIGKILL)
+        self.assertEqual([cluster.wait("worker", index) for index in (1, 2)], [138, 138], cluster.logs())
+        for index in (1, 2):
+            cluster.start("worker", index)
+        self.untell("slow")
+        self.await_end(cluster, 3)
+        self.assertEqual(load_state_dict(self.model_dir).step, 200)
+        self.assertRegex(cluster.log(0), "restored from .*: lost steps 0 to [0-9]+ of its shard")
+
     def test_a_step_is_the_mean_of_a_batch_of_each(self):
         with self.cluster_of(3) as cluster:
             self.await_end(cluster, 3)
@@ -113,48 +138,21 @@ class CollectiveScriptsTest(LineTest):
 
     def test_scripts_and_agents_that_are_killed_lose_nothing(self):
         with self.cluster_of(3) as cluster:
-            self.tell("slow")
-            self.await_steps(cluster, 1, 20)
-            cluster.kill("worker", 1)
-            self.start_again(cluster, 1)
-            self.tell("slow")
-            os.kill(cluster.agent(2), signal.SIGKILL)
-            self.assertEqual(cluster.wait("worker", 2), 138, cluster.logs())
-            self.start_again(cluster, 2)
+            self.kill_a_script_and_an_agent(cluster)
             self.await_end(cluster, 3)
             self.check_model(200, 3)
             self.assertNotIn("from the snapshot", "".join(map(cluster.log, range(3))))
 
     def test_two_agents_that_die_at_once_cost_what_came_after_the_snapshot(self):
         with self.cluster_of(3) as cluster:
-            self.tell("slow")
-            self.await_steps(cluster, 1, 40)
-            for agent in [cluster.agent(1), cluster.agent(2)]:
-                os.kill(agent, signal.SIGKILL)
-            self.assertEqual([cluster.wait("worker", index) for index in (1, 2)], [138, 138], cluster.logs())
-            for index in (1, 2):
-                cluster.start("worker", index)
-            self.untell("slow")
-            self.await_end(cluster, 3)
-            self.assertEqual(load_state_dict(self.model_dir).step, 200)
-            self.assertRegex(cluster.log(0), "restored from .*: lost steps 0 to [0-9]+ of its shard")
+            self.lose_both_holders(cluster)
 
     def test_the_first_script_alone_may_have_the_model_directory(self):
         own = """model_dir="MODEL" if '"index": 0' in os.environ["TF_CONFIG"] else None, checkpoint_writer="chief\""""
         text = SCRIPT.replace('model_dir="MODEL"', own)
         self.write_script(text)
         with self.cluster_of(3) as cluster:
-            self.tell("slow")
-            self.await_steps(cluster, 1, 40)
-            for agent in [cluster.agent(1), cluster.agent(2)]:
-                os.kill(agent, signal.SIGKILL)
-            self.assertEqual([cluster.wait("worker", index) for index in (1, 2)], [138, 138], cluster.logs())
-            for index in (1, 2):
-                cluster.start("worker", index)
-            self.untell("slow")
-            self.await_end(cluster, 3)
-            self.assertEqual(load_state_dict(self.model_dir).step, 200)
-            self.assertRegex(cluster.log(0), "restored from .*: lost steps 0 to [0-9]+ of its shard")
+            self.lose_both_holders(cluster)
         self.write_script(text.replace("epochs=50", "epochs=60"))
         with self.cluster_of(3) as longer:
             self.await_end(longer, 3)

@@ -39,17 +39,10 @@ class HybridScriptsTest(LineTest):
     def test_scripts_and_agents_that_are_killed_lose_nothing(self):
         self.write_hybrid(3)
         with self.cluster_of(3) as cluster:
-            self.tell("slow")
-            self.await_steps(cluster, 1, 20)
-            cluster.kill("worker", 1)
-            self.start_again(cluster, 1)
-            self.tell("slow")
-            os.kill(cluster.agent(2), signal.SIGKILL)
-            self.assertEqual(cluster.wait("worker", 2), 138, cluster.logs())
-            self.start_again(cluster, 2)
+            self.kill_a_script_and_an_agent(cluster)
             self.await_all(cluster, 3)
             self.check_model(200, 3)
-            self.assertNotIn("restored from", cluster.logs())
+            self.assertNotIn("restored from", cluster.log(role="chief"))
 
     def test_the_chief_may_write_and_read_every_part(self):
         self.write_hybrid(2, SCRIPT.replace(', model_dir="MODEL"', ""))
@@ -61,7 +54,7 @@ class HybridScriptsTest(LineTest):
             self.start_again(cluster, 1)
             self.await_all(cluster, 2)
             self.assertEqual(keelson.load_state_dict(self.model_dir).step, 300)
-            self.assertIn("of worker-1 has been restarted and restored from", cluster.logs())
+            self.assertIn("of worker-1 has been restarted and restored from", cluster.log(role="chief"))
 
 
 class HybridScriptTest(LineTest):

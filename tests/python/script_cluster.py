@@ -119,9 +119,9 @@ class ScriptCluster:
         """What a script has printed, over all its processes."""
         return self._read("worker", index, "out").splitlines()
 
-    def log(self, index=0):
-        """Of a script and its agents, over all its processes."""
-        return self._read("worker", index, "log")
+    def log(self, index=0, role="worker"):
+        """Of a script and its agents, or of another role, over all its processes."""
+        return self._read(role, index, "log")
 
     def logs(self):
         """For the text of a failure."""
