@@ -92,8 +92,11 @@ class JobSettings:
         _expect(isinstance(self.seed, int) and 0 <= self.seed < 1 << 64, "seed", "a whole number >= 0", self.seed)
         _expect(self.checkpoint_writer in (None, *CHECKPOINT_WRITERS), "checkpoint_writer",
                 " or ".join(map(repr, CHECKPOINT_WRITERS)), repr(self.checkpoint_writer))  # fmt: skip
+        _expect(isinstance(self.placement, Mapping), "placement", 'places by patterns, as in {"*": "workers"}',
+                repr(self.placement))  # fmt: skip
         for pattern, place in self.placement.items():
-            _expect(isinstance(pattern, str) and place in _PLACES, f"placement of {pattern!r}",
+            _expect(isinstance(pattern, str), "placement", "patterns of names", repr(pattern))
+            _expect(isinstance(place, str) and place in _PLACES, f"placement of {pattern!r}",
                     " or ".join(map(repr, _PLACES)), repr(place))  # fmt: skip
         for what, kind in (
             ("consistency", Consistency),

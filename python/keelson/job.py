@@ -98,7 +98,7 @@ def join(
     if (variables is None and tables is None) != (optimizer is None):
         raise TypeError("join: expected both variables and optimizer, or neither with keelson.torch.Optimizer")
     settings = dataclasses.replace(
-        settings, checkpoint_writer=checkpoint_writer, placement=dict(placement or {}), debug=debug
+        settings, checkpoint_writer=checkpoint_writer, placement={} if placement is None else placement, debug=debug
     )
     return Job(settings, None if optimizer is None else propose(variables or {}, tables), optimizer)
 

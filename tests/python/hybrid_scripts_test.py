@@ -98,6 +98,9 @@ class HybridScriptTest(LineTest):
     def test_places_that_make_no_sense(self):
         for placement, expected in (
             ({"*": "gpu"}, "^placement of '\\*': expected 'servers' or 'workers', found 'gpu'$"),
+            ({"*": ["workers"]}, r"^placement of '\*': expected 'servers' or 'workers', found \['workers'\]$"),
+            ({3: "workers"}, "^placement: expected patterns of names, found 3$"),
+            ("workers", "^placement: expected places by patterns, as in {\"\\*\": \"workers\"}, found 'workers'$"),
             ({"x": "workers"}, r'placement\.groups\[0\]\.variables: expected '),
         ):
             with self.assertRaisesRegex(keelson.JoinError, expected):
